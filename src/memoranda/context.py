@@ -1,0 +1,47 @@
+"""Who asks, when, and with what: the first argument of every operation.
+
+Nothing below a face reads the clock, the environment or the random source of the machine: a face makes a `Context`
+and hands it down, so that the same input gives the same answer, and a test can be any hour of any day.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+
+def system_clock() -> datetime:
+    """The machine's time, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The derived circumstances of one call; never taken from what an agent sends.
+
+    `user` and `agent` are names, `session` an id (`ses_…`) or None, which joins the ambient session of the Home, the
+    user and the agent. `clock` gives the time (aware, UTC), `random(n)` n random bytes for ids, `deadline` is a
+    point of `time.monotonic()` in seconds or None. `tenant`, `organization`, `project` and `team` are None on a
+    person's own machine.
+    """
+
+    user: str = "me"
+    agent: str = "agent"
+    session: str | None = None
+    clock: Callable[[], datetime] = field(default=system_clock, compare=False)
+    random: Callable[[int], bytes] = field(default=os.urandom, compare=False)
+    deadline: float | None = None
+    tenant: str | None = None
+    organization: str | None = None
+    project: str | None = None
+    team: str | None = None
+
+    def now(self) -> datetime:
+        """The time of this call (aware, UTC)."""
+        return self.clock()
+
+    def in_session(self, session: str | None) -> Context:
+        """The same circumstances in another session."""
+        return replace(self, session=session)

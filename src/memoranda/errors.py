@@ -1,0 +1,211 @@
+"""Every error that Memoranda raises on purpose, in one tree.
+
+MemorandaError
+├── InvalidInput            exit 2   400  memory_invalid
+│   ├── InvalidTime                       memory_invalid_time
+│   ├── InvalidNote                       memory_invalid_note
+│   ├── InvalidPointer                    memory_invalid_pointer
+│   └── InvalidPath                       memory_invalid_path
+├── Refused                 exit 3   403  memory_refused
+│   └── ReadOnlyHome                      memory_home_read_only
+├── NotFound                exit 4   404  memory_not_found
+│   ├── HomeNotFound                      memory_home_not_found
+│   └── UnknownNote                       memory_unknown_note
+├── Conflict                exit 5   409  memory_conflict
+│   ├── ChainConflict                     memory_chain_conflict
+│   └── RefMoved                          memory_ref_moved
+├── CheckFailed             exit 1   409  memory_check_failed
+└── Unavailable             exit 6   503  memory_unavailable
+    ├── HomeDamaged                       memory_home_damaged
+    ├── HomeFormatUnknown                 memory_home_format_unknown
+    ├── GitFailed                         memory_git_failed
+    └── IndexDamaged                      memory_index_damaged
+
+Each error says what happened (`what`), why (`why`) and what to do next (`remedy`). `code` is stable: programs may
+compare it. `exit_code` is the exit code of the command line, `status` the status of a problem document (RFC 9457).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class MemorandaError(Exception):
+    """The root: an error that explains itself.
+
+    Args:
+        what: what happened, one sentence.
+        why: the reason, one sentence; may be empty when `what` already says it.
+        remedy: what the reader can do next, one sentence.
+    """
+
+    code: ClassVar[str] = "memory_error"
+    exit_code: ClassVar[int] = 6
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Something went wrong"
+
+    def __init__(self, what: str, *, why: str = "", remedy: str = "") -> None:
+        super().__init__(what, why, remedy)
+        self.what = what
+        self.why = why
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.what, self.why, self.remedy) if part)
+
+    def problem(self) -> dict[str, object]:
+        """The RFC 9457 problem document: `type`, `title`, `status`, `code`, `detail`, `why`, `remedy`."""
+        return {
+            "type": f"urn:memoranda:{self.code}",
+            "title": self.title,
+            "status": self.status,
+            "code": self.code,
+            "detail": self.what,
+            "why": self.why or None,
+            "remedy": self.remedy or None,
+        }
+
+
+class InvalidInput(MemorandaError):
+    """The caller's words cannot be taken as they are; nothing was written."""
+
+    code = "memory_invalid"
+    exit_code = 2
+    status = 400
+    title = "The request cannot be taken as it is"
+
+
+class InvalidTime(InvalidInput):
+    """A date or a time that does not exist, or an interval that ends before it begins."""
+
+    code = "memory_invalid_time"
+    title = "Not a possible time"
+
+
+class InvalidNote(InvalidInput):
+    """A note that may not be written: an empty text, an unknown kind, a NUL, too large."""
+
+    code = "memory_invalid_note"
+    title = "Not a possible note"
+
+
+class InvalidPointer(InvalidInput):
+    """A `nas://` pointer that does not have the form `nas://<home>/<path>@<rev>#L<a>-L<b>`."""
+
+    code = "memory_invalid_pointer"
+    title = "Not a possible pointer"
+
+
+class InvalidPath(InvalidInput):
+    """A path that climbs out of the Home or is not a place for a note."""
+
+    code = "memory_invalid_path"
+    title = "Not a possible path"
+
+
+class Refused(MemorandaError):
+    """Understood, and not allowed."""
+
+    code = "memory_refused"
+    exit_code = 3
+    status = 403
+    title = "Refused"
+
+
+class ReadOnlyHome(Refused):
+    """This Home can be read and not written at the moment."""
+
+    code = "memory_home_read_only"
+    title = "The Home is read-only"
+
+
+class NotFound(MemorandaError):
+    """What was asked for is not there."""
+
+    code = "memory_not_found"
+    exit_code = 4
+    status = 404
+    title = "Not found"
+
+
+class HomeNotFound(NotFound):
+    """No Home at or above the place that was asked."""
+
+    code = "memory_home_not_found"
+    title = "No Home here"
+
+
+class UnknownNote(NotFound):
+    """No note has this id."""
+
+    code = "memory_unknown_note"
+    title = "No such note"
+
+
+class Conflict(MemorandaError):
+    """Somebody else was there first, or the change contradicts what stands."""
+
+    code = "memory_conflict"
+    exit_code = 5
+    status = 409
+    title = "Conflict"
+
+
+class ChainConflict(Conflict):
+    """A cycle, or a second head on one chain."""
+
+    code = "memory_chain_conflict"
+    title = "The chain does not allow it"
+
+
+class RefMoved(Conflict):
+    """A ref is no longer where the writer had seen it; the writer may look again and retry."""
+
+    code = "memory_ref_moved"
+    title = "A ref has moved"
+
+
+class CheckFailed(MemorandaError):
+    """A check ran to its end and its answer is no (golden tests below their threshold, doctor's findings)."""
+
+    code = "memory_check_failed"
+    exit_code = 1
+    status = 409
+    title = "A check failed"
+
+
+class Unavailable(MemorandaError):
+    """Something needed is missing, damaged or does not answer."""
+
+    code = "memory_unavailable"
+    exit_code = 6
+    status = 503
+    title = "Unavailable"
+
+
+class HomeDamaged(Unavailable):
+    """The repository or the intake log cannot be read."""
+
+    code = "memory_home_damaged"
+    title = "The Home is damaged"
+
+
+class HomeFormatUnknown(Unavailable):
+    """The marker names a format that this version does not know."""
+
+    code = "memory_home_format_unknown"
+    title = "Unknown format"
+
+
+class GitFailed(Unavailable):
+    """Git refused or could not be run."""
+
+    code = "memory_git_failed"
+    title = "Git failed"
+
+
+class IndexDamaged(Unavailable):
+    """An index cannot be read; it can be deleted and made again."""
+
+    code = "memory_index_damaged"
+    title = "An index is damaged"

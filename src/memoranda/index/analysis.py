@@ -1,0 +1,296 @@
+"""From text to the terms of the lexical index, and from a question to the terms it looks for.
+
+A text becomes a bag of terms: Unicode NFKC, case folded, words stemmed by the Snowball stemmer of the text's language
+(English or French, guessed from its small words), accents folded, stop words dropped. A compound (`foo.bar`,
+`EAI_CRED_X`, `customer/acme`, `dana@acme.com`, `well-being`, `camelCase`) gives its parts and its whole without the
+separators, so `user_name`, `userName` and `user-name` find each other. Chinese, Japanese, Korean, Thai, Lao and Khmer
+give single characters and pairs.
+
+A question is matched in both languages: each of its words is a small group of alternatives, and a document counts
+the group once. Everything here is a pure function of its input.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import Stemmer
+
+from memoranda.index import _stopwords as stop
+
+Language = Literal["en", "fr"]
+
+# Raised whenever the same text would give other terms; part of the recipe.
+ANALYSIS_VERSION = 1
+
+# A title stands three times, a subject and a tag twice: one virtual text, so that one length and one term
+# frequency serve (BM25F with one normalisation). Round numbers on purpose; LoCoMo has none of these fields.
+TITLE_WEIGHT = 3
+SUBJECT_WEIGHT = 2
+TAG_WEIGHT = 2
+
+LONGEST_TERM = 64  # characters; a longer run (a hash, base64) is found by its first 64
+MOST_GROUPS = 64  # words of a question that are looked up, the first ones
+
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
+)
+_MARKS += "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3"
+_MARKS += "\u1dc0-\u1dff\u20d0-\u20f0\u3099\u309a"
+_APOSTROPHES = "'\u2019\u02bc"
+
+
+def _pattern(word: str) -> re.Pattern[str]:
+    joint = rf"(?:[_./@:\-+&{_APOSTROPHES}]|(?<=\d),(?=\d\d\d))"
+    return re.compile(rf"{word}+(?:{joint}{word}+)*(?:\+\+|\#(?!\w))?")
+
+
+_ASCII_TOKEN = _pattern("[a-z0-9]")
+_ANY_TOKEN = _pattern(rf"(?:[^\W_]|[{_MARKS}])")
+_HUMPS = re.compile(r"[a-z0-9][A-Z]")
+_CAMEL = re.compile(r"\b[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*\b")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
+_JOINTS = re.compile(r"[_./@:\-+&',]+")
+# Scripts written without spaces between words.
+_DENSE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\U00020000-\U0003134f]+"
+)
+_ELIDED = stop.word_set("l d j m t s c n qu jusqu lorsqu puisqu quoiqu presqu quelqu aujourd")
+_CONTRACTED = stop.word_set("s t re ve ll d m")
+_FOLDED = str.maketrans(
+    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ı": "i", "ŋ": "n", "ŧ": "t"}
+)
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+
+_stemmers: dict[Language, Callable[[str], str]] = {
+    "en": Stemmer.Stemmer("english", 0).stemWord,
+    "fr": Stemmer.Stemmer("french", 0).stemWord,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """The terms of one document with their weighted frequencies (at least 1), and `length`, their sum."""
+
+    terms: dict[str, int]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One word of a question: `word` as it was written (folded), `alternatives` the terms that stand for it."""
+
+    word: str
+    alternatives: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The words of a question that are looked up, in their order, each once. Empty: nothing to look up."""
+
+    groups: tuple[Group, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.groups)
+
+
+def analyze(text: str, *, title: str = "", subject: str = "", tags: Iterable[str] = ()) -> Bag:
+    """The terms of a document; its language is guessed from the text and the title together."""
+    counts = _tokens(text)
+    titled = _tokens(title) if title else {}
+    language = _language({**titled, **counts}.keys(), text)
+    out: dict[str, int] = {}
+    _collect(out, counts, language, 1)
+    if titled:
+        _collect(out, titled, language, TITLE_WEIGHT)
+    if subject:
+        _collect(out, _tokens(subject), language, SUBJECT_WEIGHT)
+    for tag in tags:
+        _collect(out, _tokens(tag), language, TAG_WEIGHT)
+    return Bag(out, sum(out.values()))
+
+
+def analyze_query(text: str) -> Query:
+    """The words of a question; at most `MOST_GROUPS`, stop words dropped, never an error."""
+    tokens = list(_tokens(text))
+    language = _language(tokens, text)
+    groups: dict[tuple[str, ...], Group] = {}
+    for token in tokens:
+        for word, alternatives in _alternatives(token, language):
+            if alternatives not in groups and len(groups) < MOST_GROUPS:
+                groups[alternatives] = Group(word, alternatives)
+    return Query(tuple(groups.values()))
+
+
+def language_of(text: str) -> Language:
+    """The guessed language of a text: French when its small words say so, otherwise English."""
+    return _language(_tokens(text), text)
+
+
+def fold(word: str) -> str:
+    """Lower case, compatibility forms and Latin accents removed: `Élodie` gives `elodie`."""
+    if word.isascii():
+        return word.lower()
+    plain = unicodedata.normalize("NFKC", word).casefold()
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).translate(_FOLDED)
+    return unicodedata.normalize("NFC", plain)
+
+
+def _tokens(text: str) -> dict[str, int]:
+    """Every token with its count, case folded, accents kept; the parts of camelCase words besides their whole."""
+    if text.isascii():
+        counts: dict[str, int] = Counter(_ASCII_TOKEN.findall(text.lower()))
+    else:
+        text = unicodedata.normalize("NFKC", text)
+        counts = Counter(_ANY_TOKEN.findall(text.casefold()))
+    if _HUMPS.search(text):
+        for word in _CAMEL.findall(text):
+            for part in _CAMEL_PART.findall(word):
+                if part != word:
+                    lowered = part.lower()
+                    counts[lowered] = counts.get(lowered, 0) + 1
+    # IT, US or AI in capitals is a name, not the pronoun; a text that shouts says nothing by it.
+    if (capitals := _CAPITALS.findall(text)) and 3 * len(capitals) <= len(counts) + 3:
+        for word in capitals:
+            if word.lower() in _MEANT_IN_CAPITALS:
+                counts["^" + word.lower()] = counts.get("^" + word.lower(), 0) + 1
+    return counts
+
+
+_OPERATORS = frozenset(("and", "or", "not", "near", "et", "ou"))  # how people shout at search engines
+_MEANT_IN_CAPITALS = (stop.ENGLISH | stop.FRENCH | stop.FRENCH_ONLY | stop.ENGLISH_ONLY) - _OPERATORS
+
+
+def _language(tokens: Iterable[str], text: str) -> Language:
+    known = set(tokens)
+    english, french = len(known & stop.ENGLISH_SIGNS), len(known & _FRENCH_SIGNS)
+    if french > english:
+        return "fr"
+    if french == english and not text.isascii() and (_FRENCH_LETTERS.search(text) is not None):
+        return "fr"
+    return "en"
+
+
+_FRENCH_SIGNS = stop.FRENCH_SIGNS | stop.word_set("à où même mêmes très après été être était étaient êtes étant voilà")
+_FRENCH_LETTERS = re.compile("[çéèêëàâîïôûùœ]", re.IGNORECASE)
+
+
+def _collect(out: dict[str, int], counts: dict[str, int], language: Language, weight: int) -> None:
+    cache = _caches[language]
+    for token, count in counts.items():
+        for term in cache[token]:
+            out[term] = out.get(term, 0) + count * weight
+
+
+class _Cache(dict[str, tuple[str, ...]]):
+    """Token -> terms of one language. Bounded: emptied when full, since a pure function can be asked again."""
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        terms = _document_terms(token, self._language)
+        if len(token) <= 40:
+            if len(self) >= 150_000:
+                self.clear()
+            self[token] = terms
+        return terms
+
+
+_caches: dict[Language, _Cache] = {"en": _Cache("en"), "fr": _Cache("fr")}
+
+
+def _words(token: str, language: Language) -> tuple[list[str], str]:
+    """The words of a token (stop words dropped, dense runs whole) and its joined form when it is a compound."""
+    if token.startswith("^"):
+        return ([token[1:]] if _is_stop(token[1:], language) else []), ""
+    suffix = "++" if token.endswith("++") else "#" if token.endswith("#") else ""
+    token = token.removesuffix(suffix)
+    for mark in "\u2019\u02bc":
+        token = token.replace(mark, "'")
+    parts = [part for part in _JOINTS.split(token) if part]
+    if len(parts) > 1 and "'" in token:
+        parts = _unelided(parts, token)
+    kept = [part for part in parts if not _is_stop(part, language)]
+    whole = "".join(parts) if len(parts) > 1 and kept else (parts[0] + suffix if suffix and parts else "")
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+", token):
+        return [token.replace(",", "")], ""
+    return kept, whole
+
+
+def _unelided(parts: list[str], token: str) -> list[str]:
+    """Without what an apostrophe cut off: `l'école` is `école`, `Dana's` is `dana`, `don't` is `do`."""
+    if token.endswith("n't"):
+        parts = [*parts[:-2], parts[-2][:-1] or "n"]
+    elif parts[-1] in _CONTRACTED and "'" + parts[-1] in token:
+        parts = parts[:-1]
+    if len(parts) > 1 and fold(parts[0]) in _ELIDED:
+        parts = parts[1:]
+    return parts
+
+
+def _is_stop(word: str, language: Language) -> bool:
+    folded = fold(word)
+    if language == "fr":
+        return folded in _STOP_FR and word != "été"
+    return folded in _STOP_EN
+
+
+_STOP_FR = (stop.ENGLISH | stop.FRENCH | stop.FRENCH_ONLY) - stop.ENGLISH_ONLY
+_STOP_EN = (stop.ENGLISH | stop.ENGLISH_ONLY | stop.FRENCH) - (stop.FRENCH_ONLY - stop.ENGLISH - stop.ENGLISH_ONLY)
+
+
+def _stems(word: str, language: Language) -> tuple[str, ...]:
+    """The terms of one word. A French stem is taken with and without the accents, since people leave them out."""
+    plain = fold(word)
+    if language == "en" or not plain:
+        return (_stemmers["en"](plain)[:LONGEST_TERM],) if plain else ()
+    stems = (fold(_stemmers["fr"](word))[:LONGEST_TERM], _stemmers["fr"](plain)[:LONGEST_TERM])
+    return stems[:1] if stems[0] == stems[1] else stems
+
+
+def _dense(word: str) -> tuple[list[str], str]:
+    """The runs of a word in scripts without spaces, and what is left of it."""
+    runs = _DENSE.findall(word)
+    return runs, (_DENSE.sub(" ", word) if runs else word)
+
+
+def _document_terms(token: str, language: Language) -> tuple[str, ...]:
+    words, whole = _words(token, language)
+    terms: list[str] = []
+    for word in words:
+        runs, rest = _dense(word)
+        for run in runs:
+            folded = fold(run)
+            terms.extend(folded)
+            terms.extend(_pairs(folded))
+        for piece in rest.split():
+            terms.extend(_stems(piece, language))
+    if whole and not _DENSE.search(whole):
+        terms.extend(_stems(whole, language))
+    return tuple(terms)
+
+
+def _pairs(run: str) -> Sequence[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def _alternatives(token: str, language: Language) -> list[tuple[str, tuple[str, ...]]]:
+    words, whole = _words(token, language)
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for word in [*words, *([whole] if whole else [])]:
+        runs, rest = _dense(word)
+        for run in runs:
+            folded = fold(run)
+            found.extend((pair, (pair,)) for pair in (_pairs(folded) or [folded]))
+        for piece in rest.split():
+            terms = (*_stems(piece, "en"), *_stems(piece, "fr"))
+            found.append((fold(piece), tuple(dict.fromkeys(terms))))
+    return found

@@ -1,0 +1,129 @@
+"""Front matter: the lines between two `---` at the beginning of a Markdown file. Nothing here loses a byte.
+
+`split` cuts a file into parts that `join` puts together to the same bytes; `read_fields` understands the part between
+the fences; `set_field` changes one field and leaves every other line as its author wrote it; `render` makes a new file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memoranda.notes import yamlread
+from memoranda.notes.scalars import plain_data, write_item, write_text, write_value
+
+NOT_FIELDS = "front matter: not a list of fields"
+NEVER_CLOSED = "front matter: never closed"
+NOT_UTF8 = "front matter: not UTF-8"
+
+_BOM = b"\xef\xbb\xbf"
+_OPEN = re.compile(rb"---[ \t]*(\r?\n)")
+_CLOSE = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)
+_LOOKS_OPEN = re.compile(rb"\s*[A-Za-z_][\w-]*[ \t]*:")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_LINE_LIMIT = 100  # characters of a list that is written in one line
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A file, cut. `bom + opening + head + closing + body` is the file (without front matter: `bom + body`).
+
+    `head` holds the lines between the fences, None without front matter; `newline` is what this file ends its lines
+    with; `raw` the whole file; `problems` what was odd, in words that repeat no content.
+    """
+
+    bom: bytes
+    head: bytes | None
+    body: bytes
+    newline: str
+    raw: bytes
+    problems: tuple[str, ...] = ()
+    opening: bytes = b""
+    closing: bytes = b""
+
+
+def split(data: bytes) -> Parts:
+    """Cuts any bytes into parts."""
+    bom = _BOM if data.startswith(_BOM) else b""
+    opened = _OPEN.match(data, len(bom))
+    if opened is None:
+        newline = "\r\n" if data.find(b"\n") > 0 and data[data.find(b"\n") - 1] == 13 else "\n"
+        return Parts(bom, None, data[len(bom) :], newline, data)
+    newline = opened[1].decode()
+    closed = _CLOSE.search(data, opened.end())
+    if closed is None:
+        problems = (NEVER_CLOSED,) if _LOOKS_OPEN.match(data, opened.end()) else ()
+        return Parts(bom, None, data[len(bom) :], newline, data, problems)
+    head, body = data[opened.end() : closed.start()], data[closed.end() :]
+    return Parts(bom, head, body, newline, data, (), opened[0], closed[0])
+
+
+def join(parts: Parts) -> bytes:
+    """The file again; `join(split(data)) == data` for any bytes."""
+    if parts.head is None:
+        return parts.bom + parts.body
+    return parts.bom + parts.opening + parts.head + parts.closing + parts.body
+
+
+def head_text(head: bytes) -> str:
+    """The text between the fences, one character for each byte that is not UTF-8."""
+    return head.decode("utf-8", "surrogateescape")
+
+
+def read_fields(parts: Parts) -> tuple[dict[str, object], tuple[str, ...]]:
+    """The fields in their order, and what was odd about them. Takes anything, raises nothing.
+
+    Values are None, bool, int, float, text, lists and dicts of these; dates stay text, and so do `no`, `on` and
+    `12:30`. Of a key that comes twice the first counts.
+    """
+    if parts.head is None:
+        return {}, parts.problems
+    text = head_text(parts.head)
+    problems = parts.problems
+    if _SURROGATES.search(text):
+        text = _SURROGATES.sub("\ufffd", text)
+        problems = (*problems, NOT_UTF8)
+    simple = yamlread.simple_fields(text)
+    if simple is not None:
+        return simple, problems
+    reading = yamlread.parse(text)
+    problems = (*problems, *reading.problems)
+    if reading.root == "other":
+        return {}, (*problems, NOT_FIELDS)
+    fields = {span.key: span.value for span in reading.spans}
+    if reading.root == "broken":
+        for key, value in yamlread.salvage(text).items():
+            fields.setdefault(key, value)
+    return fields, problems
+
+
+def render(fields: Mapping[str, object], body: str) -> bytes:
+    """A new file with these fields, in their order, and this body, which gets a final line end.
+
+    Raises:
+        InvalidNote: a value that front matter cannot hold, or text that is not Unicode.
+    """
+    lines = ["---"]
+    for key, value in fields.items():
+        lines += field_lines(key, plain_data(value))
+    lines += ["---", body, ""]
+    return "\n".join(lines).encode("utf-8")
+
+
+def field_lines(key: str, value: object) -> list[str]:
+    """The lines of one field: one, or for a list of longer texts one more for each."""
+    name = write_item(key)
+    if isinstance(value, list) and value and not _fits_a_line(value):
+        return [f"{name}:", *[f"  - {write_text(i) if isinstance(i, str) else write_value(i)}" for i in value]]
+    return [f"{name}: {write_value(value)}"]
+
+
+def _fits_a_line(items: list[object]) -> bool:
+    size = 0
+    for item in items:
+        if isinstance(item, str):
+            size += len(item) + 2
+            if write_item(item) != item:
+                return False
+    return size <= _LINE_LIMIT

@@ -71,6 +71,11 @@ def head_text(head: bytes) -> str:
     return head.decode("utf-8", "surrogateescape")
 
 
+def without_surrogates(text: str) -> str:
+    """The same number of characters, each a real one: what `head_text` could not decode is the replacement sign."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
 def read_fields(parts: Parts) -> tuple[dict[str, object], tuple[str, ...]]:
     """The fields in their order, and what was odd about them. Takes anything, raises nothing.
 
@@ -79,11 +84,9 @@ def read_fields(parts: Parts) -> tuple[dict[str, object], tuple[str, ...]]:
     """
     if parts.head is None:
         return {}, parts.problems
-    text = head_text(parts.head)
-    problems = parts.problems
-    if _SURROGATES.search(text):
-        text = _SURROGATES.sub("\ufffd", text)
-        problems = (*problems, NOT_UTF8)
+    written = head_text(parts.head)
+    text = without_surrogates(written)
+    problems = parts.problems if text == written else (*parts.problems, NOT_UTF8)
     simple = yamlread.simple_fields(text)
     if simple is not None:
         return simple, problems
@@ -96,6 +99,13 @@ def read_fields(parts: Parts) -> tuple[dict[str, object], tuple[str, ...]]:
         for key, value in yamlread.salvage(text).items():
             fields.setdefault(key, value)
     return fields, problems
+
+
+def set_field(data: bytes, key: str, value: object) -> bytes:
+    """The file with this one field changed or added; see `fieldedit.set_field`."""
+    from memoranda.notes import fieldedit  # it stands on this module
+
+    return fieldedit.set_field(data, key, value)
 
 
 def render(fields: Mapping[str, object], body: str) -> bytes:

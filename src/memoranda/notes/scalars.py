@@ -28,9 +28,8 @@ _DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30}|[0-9]{1,3
 _PLAIN_LINE = re.compile(r"[^\W_][\w ./()@+;=,'-]*(?::[\w./()@+;=,'-][\w ./()@+;=,'-]*)*(?:#[\w./-]+)?")
 _PLAIN_ITEM = re.compile(r"[A-Za-z_][\w./-]*")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+Z)?")
-_MISREAD = re.compile(  # by YAML 1.1, which other programs speak
-    r"(?:y|n|yes|no|on|off|true|false|null)|[-+0-9._,:eExXoOa-fA-F]+", re.IGNORECASE
-)
+# YAML 1.1, which other programs speak, takes these words and numbers of bases 2, 8, 16 and 60 for something else.
+_MISREAD = re.compile(r"(?:y|n|yes|no|on|off|true|false|null)|[0-9][-+0-9._,:eExXoOa-fA-F]*", re.IGNORECASE)
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from memoranda.notes.scalars import resolve_plain
 
+NOT_YAML = "front matter: not YAML"
 SIZE_LIMIT = 262_144  # characters; beyond it only `simple_fields` and `salvage`, which cost the same for every line
 _DEPTH_LIMIT = 32
 _NOT_SIMPLE = re.compile(
@@ -148,9 +149,10 @@ def parse(text: str) -> Reading:
         root, end = builder.document()
     except yaml.MarkedYAMLError as error:
         line = f" at line {error.problem_mark.line + 2}" if error.problem_mark else ""
-        return Reading(tuple(builder.spans), (*builder.problems, f"front matter: not YAML{line}"), "broken")
+        # The value before the mistake may be cut short (`subject: one: two`), and is better left to `salvage`.
+        return Reading(tuple(builder.spans[:-1]), (*builder.problems, f"{NOT_YAML}{line}"), "broken")
     except yaml.YAMLError:
-        return Reading((), (*builder.problems, "front matter: not YAML, a character it does not allow"), "broken")
+        return Reading((), (*builder.problems, f"{NOT_YAML}, a character it does not allow"), "broken")
     except _TooDeep:
         return Reading(tuple(builder.spans), (*builder.problems, "front matter: nested too deeply"), "broken")
     return Reading(tuple(builder.spans), tuple(builder.problems), root, end)

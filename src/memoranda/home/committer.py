@@ -1,0 +1,337 @@
+"""Turns records of the intake log into commits, one a record, and moves the branch and the ledger together.
+
+`commit.json` names the group that was written last, before its refs move; together with the refs it tells after any
+crash up to which record everything is in Git. A commit that a person makes, amends or drops does not disturb that.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda.errors import HomeDamaged, RefMoved
+from memoranda.home.durable import FileLock, write_durably
+from memoranda.home.layout import Layout
+from memoranda.home.ledger import LedgerTail, last_segment
+from memoranda.home.log import HEAD_SIZE, IntakeLog
+from memoranda.home.objects import GitObject, Signature, TreeEditor, commit_data, make_object
+from memoranda.home.record import FileChange, Record
+from memoranda.home.refs import Refs
+from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
+
+_GROUP = 256
+_TRIES = 5
+_EDITING_FOR = 3600.0  # a commit message left open longer than this (seconds) is taken for abandoned
+_BUSY_FILES = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "index.lock", "HEAD.lock")
+_BUSY_FOLDERS = ("rebase-merge", "rebase-apply")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Everything up to record `seq` is in Git; the record ends at `offset` of `segment`."""
+
+    segment: int
+    offset: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of commits as `commit.json` keeps it: where the refs stood and where they go."""
+
+    before: Position
+    after: Position
+    branch: str
+    main: tuple[str | None, str | None]
+    ledger: tuple[str | None, str]
+
+
+class Committer:
+    """The committing half of an open Home; its callers hold no lock."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        store: ObjectStore,
+        refs: Refs,
+        log: IntakeLog,
+        replica: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._layout = layout
+        self._store = store
+        self._refs = refs
+        self._log = log
+        self._replica = replica
+        self._clock = clock
+        self._lock = FileLock(layout.own / "commit.lock")
+        self._path = layout.own / "commit.json"
+        self._seen: tuple[tuple[int, int], Group] | None = None
+        self._tree: tuple[str | None, TreeEditor] | None = None
+        self._ledger_tree: tuple[str | None, TreeEditor, int] | None = None
+        self._tail = LedgerTail(replica, self._blob)
+        self._contents: dict[str, tuple[str, bytes]] = {}
+        self._fresh: dict[str, GitObject] = {}  # the objects of the group under way, not in the store yet
+        self.unindexed: dict[str, tuple[str | None, str | None]] = {}  # path -> (before, after), for Git's index
+
+    # Where we are
+
+    def last_group(self) -> Group | None:
+        """The newest group, whether its refs have moved or not."""
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return None
+        mark = (status.st_mtime_ns, status.st_ino)
+        if self._seen is None or self._seen[0] != mark:
+            try:
+                raw = json.loads(self._path.read_bytes())
+                before, after = Position(*raw["before"]), Position(*raw["after"])
+                group = Group(before, after, raw["branch"], tuple(raw["main"]), tuple(raw["ledger"]))
+            except (ValueError, KeyError, TypeError) as error:
+                raise HomeDamaged(
+                    "The committer's note commit.json cannot be read.",
+                    why=str(error),
+                    remedy="Restore the Home's Git directory from a backup, or clone the Home again.",
+                ) from error
+            self._seen = (mark, group)
+        return self._seen[1]
+
+    def position(self) -> Position:
+        """Up to where the records are in Git, judged from `commit.json` and the refs."""
+        group = self.last_group()
+        if group is None:
+            return Position(self._log.segment if self._log.segment == 1 else 1, HEAD_SIZE, 0)
+        return group.after if self._done(group) else group.before
+
+    def _done(self, group: Group) -> bool:
+        ledger = self._refs.read(LEDGER_REF)
+        if ledger == group.ledger[1]:
+            return True
+        if ledger == group.ledger[0]:
+            return False
+        return ledger is not None and self._store.is_ancestor(group.ledger[1], ledger)
+
+    def _settle(self) -> Position:
+        """Finishes or drops a group whose writer died between writing it and moving both refs."""
+        group = self.last_group()
+        if group is None or self._done(group):
+            return self.position()
+        main = self._refs.read(group.branch)
+        moves = [RefMove(LEDGER_REF, group.ledger[0], group.ledger[1], "memoranda")]
+        if group.main[1] is not None and main != group.main[1]:
+            if main == group.main[0]:
+                moves.insert(0, RefMove(group.branch, main, group.main[1], "memoranda: finish a group"))
+            elif main is None or not self._store.is_ancestor(group.main[1], main):
+                return group.before  # a person's commit took the place: the records are committed again on top of it
+        if self._store.get(group.ledger[1]) is None:
+            return group.before
+        self._store.move(moves)
+        return group.after
+
+    # What must not be disturbed
+
+    def busy(self) -> str | None:
+        """Why nothing may be committed at the moment, None when it may."""
+        git_dir = self._layout.git_dir
+        for name in (*_BUSY_FILES, *_BUSY_FOLDERS):
+            if (git_dir / name).exists():
+                return f"Git is busy in this Home ({name})"
+        branch = self._refs.head()
+        if branch is None:
+            return "HEAD is detached in this Home"
+        if (self._layout.common_dir / f"{branch}.lock").exists():
+            return f"{branch} is locked"
+        if self._editing():
+            return "a commit message is being written in this Home"
+        return None
+
+    def _editing(self) -> bool:
+        """`git commit` with an open editor holds no lock, and fails when the branch moves meanwhile."""
+        try:
+            opened = (self._layout.git_dir / "COMMIT_EDITMSG").stat().st_mtime
+            moved = (self._layout.git_dir / "logs" / "HEAD").stat().st_mtime
+        except FileNotFoundError:
+            return False
+        return moved < opened and self._clock().timestamp() - opened < _EDITING_FOR
+
+    # Committing
+
+    def flush(self, *, wait: bool) -> str | None:
+        """Commits what the log holds; returns why something remains, None when nothing does."""
+        if wait:
+            self._lock.acquire()
+        elif not self._lock.try_acquire():
+            return "another process is committing"
+        try:
+            for _ in range(_TRIES):
+                if (reason := self.busy()) is not None:
+                    return reason
+                try:
+                    while self._commit_group():
+                        pass
+                    return None
+                except RefMoved as error:
+                    self._tree = self._ledger_tree = None
+                    reason = str(error)
+                    time.sleep(0.01)
+            return reason
+        finally:
+            self._lock.release()
+
+    def _commit_group(self) -> bool:
+        """One group; whether there may be more."""
+        before = self._settle()
+        self._log.refresh()
+        self._log.forget(before.seq)
+        todo = self._log.after(before.seq)[:_GROUP]
+        if not todo:
+            return False
+        branch = self._refs.head()
+        if branch is None:
+            return False
+        main = self._refs.read(branch)
+        objects = self._fresh = {}
+
+        def emit(item: GitObject) -> None:
+            objects.setdefault(item.oid, item)
+
+        head, touched = self._commits(main, [record for record, _ in todo], emit)
+        ledger_old = self._refs.read(LEDGER_REF)
+        ledger_new = self._ledger_commit(ledger_old, [record for record, _ in todo], emit)
+        last, end = todo[-1]
+        after = Position(self._log.segment, end, last.seq)
+        group = Group(before, after, branch, (main, head if head != main else None), (ledger_old, ledger_new))
+        handle = self._store.put(list(objects.values()))
+        write_durably(self._path, _encode(group))
+        if (reason := self.busy()) is not None:
+            raise RefMoved(reason)
+        moves = [RefMove(LEDGER_REF, ledger_old, ledger_new, "memoranda")]
+        if head is not None and head != main:
+            moves.insert(0, RefMove(branch, main, head, f"memoranda: {len(todo)} record(s)"))
+        self._store.move(moves)
+        self._store.release(handle)
+        self._fresh = {}
+        self._log.forget(last.seq)
+        for path, (old, new) in touched.items():
+            first = self.unindexed.get(path, (old, new))[0]
+            self.unindexed[path] = (first, new)
+        return True
+
+    def _commits(
+        self, main: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]
+    ) -> tuple[str | None, dict[str, tuple[str | None, str | None]]]:
+        """Makes one commit a record on `main`; returns the last one and what became of each path."""
+        editor = self._editor(main)
+        self._tree = None  # until the branch has really moved
+        head = main
+        touched: dict[str, tuple[str | None, str | None]] = {}
+        for record in records:
+            changed = False
+            for change in record.changes:
+                before = editor.get(change.path)
+                after = self._change(editor, change, before, emit)
+                if after != before:
+                    changed = True
+                    touched[change.path] = (touched.get(change.path, (before, None))[0], after)
+            if changed or head is None:
+                tree = editor.write(emit)
+                who = Signature(record.author, f"{record.author.replace(' ', '.')}@memoranda.local", record.at)
+                by = Signature("Memoranda", "memoranda@localhost", record.at)
+                commit = make_object("commit", commit_data(tree, [head] if head else [], who, by, message(record)))
+                emit(commit)
+                head = commit.oid
+            time.sleep(0)  # lets a waiting writer have the interpreter: nobody waits for commits
+        self._tree = (head, editor)
+        return head, touched
+
+    def _change(
+        self, editor: TreeEditor, change: FileChange, before: str | None, emit: Callable[[GitObject], None]
+    ) -> str | None:
+        if change.new == before:
+            return before
+        if change.new is None:
+            editor.remove(change.path)
+            return None
+        data = change.data
+        if change.appended and before is not None:
+            held = self._contents.get(change.path)
+            data = (held[1] if held and held[0] == before else self._content(before)) + data
+        blob = make_object("blob", data, before)
+        emit(blob)
+        editor.put(change.path, blob.oid)
+        if change.appended:
+            self._contents = {change.path: (blob.oid, data)}  # the open journal; one is enough
+        return blob.oid
+
+    def _ledger_commit(self, old: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]) -> str:
+        lines = [line for record in records for line in record.ledger]
+        held = self._ledger_tree
+        if held is not None and held[0] == old:
+            _, editor, number = held
+        else:
+            editor = TreeEditor(self._tree_data, self._tree_of(old))
+            folder = self._store.get(f"{old}:{self._replica}") if old else None
+            number = last_segment(folder.data) if folder else 1
+        self._ledger_tree = None
+        number = self._tail.extend(editor, lines, emit, number)
+        tree = editor.write(emit)
+        by = Signature("Memoranda", "memoranda@localhost", records[-1].at)
+        commit = make_object("commit", commit_data(tree, [old] if old else [], by, by, f"{len(lines)} line(s)"))
+        emit(commit)
+        self._ledger_tree = (commit.oid, editor, number)
+        return commit.oid
+
+    def _editor(self, main: str | None) -> TreeEditor:
+        if self._tree is not None and self._tree[0] == main:
+            return self._tree[1]
+        return TreeEditor(self._tree_data, self._tree_of(main))
+
+    def _tree_of(self, commit: str | None) -> str | None:
+        if commit is None:
+            return None
+        found = self._store.get(commit)
+        if found is None or found.kind != "commit":
+            raise HomeDamaged(f"The commit {commit[:12]} is missing.", remedy="Run `git fsck`, restore from a clone.")
+        return found.data[5:45].decode()
+
+    def _tree_data(self, oid: str) -> bytes:
+        found = self._store.get(oid)
+        if found is None:
+            raise HomeDamaged(f"The tree {oid[:12]} is missing.", remedy="Run `git fsck`, restore from a clone.")
+        return found.data
+
+    def _blob(self, oid: str) -> bytes | None:
+        found = self._fresh.get(oid) or self._store.get(oid)
+        return found.data if found else None
+
+    def _content(self, oid: str) -> bytes:
+        data = self._blob(oid)
+        if data is None:
+            raise HomeDamaged(f"The file {oid[:12]} is missing.", remedy="Run `git fsck`, restore from a clone.")
+        return data
+
+    def close(self) -> None:
+        self._lock.close()
+
+
+def _encode(group: Group) -> bytes:
+    def place(p: Position) -> list[int]:
+        return [p.segment, p.offset, p.seq]
+
+    fields = {
+        "before": place(group.before), "after": place(group.after), "branch": group.branch,
+        "main": group.main, "ledger": group.ledger,
+    }  # fmt: skip
+    return json.dumps(fields).encode() + b"\n"
+
+
+def message(record: Record) -> str:
+    """What `git log` shows of a record: the reason, then who did it in which session."""
+    subject = " ".join(record.reason.split()) or record.op
+    trailers = [f"Memoranda-{key}: {value}" for key, value in record.trailers.items() if value]
+    head = subject if len(subject) <= 100 else subject[:97].rstrip() + "…"
+    return "\n".join([head, "", f"Memoranda-Op: {record.op}", *trailers])

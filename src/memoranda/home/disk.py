@@ -1,0 +1,126 @@
+"""The object store on a disk: an ordinary Git repository.
+
+Objects are written as one synced pack a batch and read through Git's own `cat-file`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from memoranda.home.durable import sync_data, sync_path
+from memoranda.home.git import Git
+from memoranda.home.layout import Layout
+from memoranda.home.objects import GitObject, object_id, write_pack
+from memoranda.home.refs import Refs
+from memoranda.home.store import RefMove, TreeChange
+
+_EMPTY_TREE = object_id("tree", b"")
+_MANY_PACKS = 60
+
+
+class DiskStore:
+    """Implements `ObjectStore` on the repository that `layout` names."""
+
+    def __init__(self, layout: Layout, git: Git, clock: Callable[[], datetime]) -> None:
+        self._layout = layout
+        self._git = git
+        self.refs = Refs(layout, clock)
+
+    def put(self, objects: Sequence[GitObject]) -> Path | None:
+        """Writes one pack, synced with its folder; the pack is held by `.keep` until `release`."""
+        if not objects:
+            return None
+        folder = self._layout.objects / "pack"
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh = folder / f"tmp_memoranda_{os.getpid()}_{objects[0].oid[:12]}"
+        with fresh.open("wb") as file:
+            pack = write_pack(objects, file.write, len(objects))
+            file.flush()
+            sync_data(file.fileno())
+        keep = folder / f"pack-{pack.name}.keep"
+        keep.write_text(f"memoranda {os.getpid()}\n", encoding="ascii")
+        index = fresh.with_suffix(".idx")
+        with index.open("wb") as file:
+            file.write(pack.index)
+            file.flush()
+            sync_data(file.fileno())
+        for path in (fresh, index):
+            path.chmod(0o444)
+        fresh.replace(folder / f"pack-{pack.name}.pack")
+        index.replace(folder / f"pack-{pack.name}.idx")  # last: its name makes the pack visible
+        sync_path(folder)
+        return keep
+
+    def release(self, handle: object) -> None:
+        if isinstance(handle, Path):
+            handle.unlink(missing_ok=True)
+
+    def get(self, name: str) -> GitObject | None:
+        for found in self.get_many([name]):
+            return found
+        return None
+
+    def get_many(self, names: Sequence[str]) -> Iterator[GitObject | None]:
+        for found in self._git.objects().get_many(names):
+            yield None if found is None else GitObject(found[1], found[2], found[0])
+
+    def ref(self, name: str) -> str | None:
+        return self.refs.read(name)
+
+    def move(self, moves: Sequence[RefMove]) -> None:
+        self.refs.move(moves)
+
+    def changes(self, old: str | None, new: str) -> list[TreeChange]:
+        out = self._git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old or _EMPTY_TREE, new)
+        return read_raw(out)
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """False also when `old` does not exist here any more."""
+        return old == new or self._git.call("merge-base", "--is-ancestor", old, new, accept=(0, 1, 128)).returncode == 0
+
+    def consolidate(self) -> bool:
+        """Joins small packs when there are many; whether it did. Nothing is dropped that is not in another pack."""
+        packs = list((self._layout.objects / "pack").glob("pack-*.pack"))
+        if len(packs) < _MANY_PACKS:
+            return False
+        self._git.run("repack", "--geometric=2", "-d", "-q", accept=(0, 128, 129))
+        return True
+
+    def sweep(self) -> None:
+        """Removes what a killed writer of this Home left half-written."""
+        for path in (self._layout.objects / "pack").glob("tmp_memoranda_*"):
+            owner = path.name.split("_")[2]
+            if not owner.isdigit() or not _lives(int(owner)):
+                path.unlink(missing_ok=True)
+        for path in (self._layout.objects / "pack").glob("pack-*.keep"):
+            words = path.read_text(encoding="utf-8", errors="replace").split()
+            if len(words) == 2 and words[0] == "memoranda" and words[1].isdigit() and not _lives(int(words[1])):
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self._git.close()
+
+
+def read_raw(out: bytes) -> list[TreeChange]:
+    """The rows of Git's `--raw -z`; only regular files count as present."""
+    fields = out.split(b"\0")
+    found = []
+    for at in range(0, len(fields) - 1, 2):
+        head, path = fields[at].split(b" "), fields[at + 1]
+        old = head[2].decode() if head[0] in (b":100644", b":100755") else None
+        new = head[3].decode() if head[1] in (b"100644", b"100755") else None
+        found.append(TreeChange(path.decode("utf-8", "surrogateescape"), old, new))
+    return found
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

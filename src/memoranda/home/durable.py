@@ -1,0 +1,68 @@
+"""What it takes for bytes to survive a loss of power, on Linux and on macOS."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from pathlib import Path
+
+_FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone leaves the data in the drive's cache
+
+
+def sync_data(descriptor: int) -> None:
+    """Returns when the file's data, and what is needed to read it back, is on the medium; OSError when it is not."""
+    if sys.platform == "darwin" and _FULL_SYNC is not None:
+        fcntl.fcntl(descriptor, _FULL_SYNC)
+    else:
+        os.fdatasync(descriptor)
+
+
+def sync_path(path: Path) -> None:
+    """Syncs a file or a folder (its entries)."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if sys.platform == "darwin" and _FULL_SYNC is not None:
+            fcntl.fcntl(descriptor, _FULL_SYNC)
+        else:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replaces a file in one step: it holds the old bytes or the new ones, after a crash too."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with fresh.open("wb") as file:
+        file.write(data)
+        file.flush()
+        sync_data(file.fileno())
+    fresh.replace(path)
+    sync_path(path.parent)
+
+
+class FileLock:
+    """An advisory lock between processes, on a file that is never deleted (an unlinked lock admits two).
+
+    Not reentrant; between the threads of one process a `threading.Lock` has to stand before it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def acquire(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def try_acquire(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._descriptor)

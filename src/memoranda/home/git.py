@@ -1,0 +1,200 @@
+"""The one way Git is run.
+
+The Home's own Git configuration may have been written by anybody who can write a file, so it is never read: Git works
+with a private directory whose configuration is ours, and gets the Home's objects, index and working tree by name. No
+hook, filter, alias, pager, credential helper or fsmonitor of the Home, the user or the system can therefore run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from memoranda.errors import GitFailed, HomeDamaged
+from memoranda.home.layout import Layout
+
+_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tbare = false
+\thooksPath = /dev/null
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+\tfsmonitor = false
+\tuntrackedCache = false
+\tautocrlf = false
+\tsafecrlf = false
+\tquotePath = false
+\tfsync = committed
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[index]
+\tversion = 2
+[protocol]
+\tallow = never
+"""
+_MACOS = "[core]\n\tignorecase = true\n\tprecomposeunicode = true\n"
+
+
+class Git:
+    """Runs Git on one Home without ever reading the Home's configuration."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._private = layout.own / "git"
+        self._reader: CatFile | None = None
+        self._lock = threading.Lock()
+        self._ready = False
+
+    def _environment(self) -> dict[str, str]:
+        if not self._ready:
+            prepare_private(self._private)
+            self._ready = True
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "LC_ALL": "C",
+            "HOME": str(self._private),
+            "GIT_DIR": str(self._private),
+            "GIT_OBJECT_DIRECTORY": str(self._layout.objects),
+            "GIT_WORK_TREE": str(self._layout.root),
+            "GIT_INDEX_FILE": str(self._layout.index),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_PAGER": "cat",
+        }
+
+    def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,)) -> bytes:
+        """Standard output of `git <arguments>`; GitFailed for an exit code that is not in `accept`."""
+        return self.call(*arguments, stdin=stdin, accept=accept).stdout
+
+    def call(
+        self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,)
+    ) -> subprocess.CompletedProcess[bytes]:
+        """The finished process of `git <arguments>`; GitFailed for an exit code that is not in `accept`."""
+        try:
+            done = subprocess.run(
+                ["git", *arguments],
+                input=stdin,
+                capture_output=True,
+                env=self._environment(),
+                cwd=self._layout.root,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise _no_git() from error
+        if done.returncode not in accept:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise GitFailed(
+                f"git {arguments[0]} failed with exit code {done.returncode}.",
+                why=said[-1] if said else "",
+                remedy="Run `memoranda doctor` to see whether the repository is damaged.",
+            )
+        return done
+
+    def objects(self) -> CatFile:
+        """The long-lived reader of objects, shared by the threads of this process."""
+        with self._lock:
+            if self._reader is None or not self._reader.alive():
+                self._reader = CatFile(self._layout.root, self._environment())
+            return self._reader
+
+    def close(self) -> None:
+        with self._lock:
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+
+
+class CatFile:
+    """`git cat-file --batch` kept running: one object costs a round trip through a pipe."""
+
+    def __init__(self, root: Path, environment: dict[str, str]) -> None:
+        try:
+            self._process = subprocess.Popen(
+                ["git", "cat-file", "--batch"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                cwd=root,
+            )
+        except FileNotFoundError as error:
+            raise _no_git() from error
+        self._lock = threading.Lock()
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def get(self, name: str) -> tuple[str, str, bytes] | None:
+        """(object id, kind, data) of what `name` names (`<id>` or `<id>:<path>`), or None when it names nothing."""
+        for found in self.get_many([name]):
+            return found
+        return None
+
+    def get_many(self, names: Sequence[str]) -> Iterator[tuple[str, str, bytes] | None]:
+        """The objects of `names` in their order, None for each that is missing."""
+        window = 64  # requests under way at once: few enough that neither pipe fills and both sides wait
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        with self._lock:
+            try:
+                for first in range(0, len(names), window):
+                    batch = names[first : first + window]
+                    stdin.write("".join(f"{name}\n" for name in batch).encode("utf-8", "surrogateescape"))
+                    stdin.flush()
+                    answers = [self._answer() for _ in batch]
+                    yield from answers
+            except (BrokenPipeError, OSError) as error:
+                raise HomeDamaged(
+                    "Git stopped while it read objects of this Home.",
+                    why=str(error),
+                    remedy="Run `memoranda doctor`; if it names damage, restore the repository from a clone.",
+                ) from error
+
+    def _answer(self) -> tuple[str, str, bytes] | None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        header = stdout.readline()
+        if not header:
+            raise BrokenPipeError("cat-file ended")
+        words = header.split()
+        if len(words) != 3 or not words[2].isdigit():
+            return None
+        data = stdout.read(int(words[2]))
+        stdout.read(1)
+        return words[0].decode(), words[1].decode(), data
+
+    def close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.wait()
+
+
+def prepare_private(private: Path) -> None:
+    """Lays the private Git directory; safe to repeat, and by several processes at once."""
+    config = _CONFIG + (_MACOS if sys.platform == "darwin" else "")
+    files = {"HEAD": "ref: refs/heads/none\n", "config": config}
+    for folder in ("refs", "objects"):
+        (private / folder).mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = private / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            fresh = private / f"{name}.{os.getpid()}"
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(path)
+
+
+def _no_git() -> GitFailed:
+    return GitFailed("The program `git` was not found.", remedy="Install Git 2.25 or newer and try again.")

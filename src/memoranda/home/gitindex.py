@@ -1,0 +1,78 @@
+"""Keeps Git's own index in step with what we commit, so that `git status` is clean; touches no entry but ours.
+
+An entry is brought forward only from the state that our commit replaced: what a person has staged stays staged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memoranda.errors import GitFailed
+from memoranda.home.git import Git
+from memoranda.home.layout import Layout
+
+_FEW = 200
+_GONE = "0" * 40
+
+
+class GitIndex:
+    """The file `index` of one repository."""
+
+    def __init__(self, layout: Layout, git: Git) -> None:
+        self._layout = layout
+        self._git = git
+        self._note = layout.own / "indexed"
+
+    def reflects(self) -> str | None:
+        """The commit up to which our entries were brought last."""
+        try:
+            return self._note.read_text(encoding="ascii").strip() or None
+        except FileNotFoundError:
+            return None
+
+    def advance(self, touched: Mapping[str, tuple[str | None, str | None]], commit: str | None) -> bool:
+        """Brings the entries of `touched` (path -> blob before, blob now) to `commit`; False when Git is at work."""
+        if (self._layout.git_dir / "index.lock").exists():
+            return False
+        if touched:
+            staged = self._entries(list(touched))
+            rows = []
+            for path, (old, new) in touched.items():
+                found = staged.get(path)
+                if found == new or (found is not None and found != old):
+                    continue
+                rows.append(f"100644 {new}\t{path}" if new else f"0 {_GONE}\t{path}")
+            if rows:
+                stdin = "".join(row + "\0" for row in rows).encode("utf-8", "surrogateescape")
+                try:
+                    self._git.run("update-index", "-z", "--index-info", stdin=stdin)
+                except GitFailed:
+                    if (self._layout.git_dir / "index.lock").exists():
+                        return False  # taken between our look and Git's; the next quiet moment will do
+                    raise
+            self._git.run("update-index", "-q", "--refresh", accept=(0, 1, 128))
+        if commit is not None and commit != self.reflects():
+            fresh = self._note.with_suffix(".tmp")
+            fresh.write_text(commit + "\n", encoding="ascii")
+            fresh.replace(self._note)
+        return True
+
+    def _entries(self, paths: list[str]) -> dict[str, str]:
+        """path -> blob of what is staged now, for `paths` or for everything when they are many."""
+        if not self._layout.index.exists():
+            return {}
+        few = paths if len(paths) <= _FEW else []
+        out = self._git.run("ls-files", "-s", "-z", "--", *few)
+        found = {}
+        for row in out.split(b"\0"):
+            if row:
+                head, _, path = row.partition(b"\t")
+                found[path.decode("utf-8", "surrogateescape")] = head.split(b" ")[1].decode()
+        return found
+
+    def differing(self) -> list[str]:
+        """The tracked files whose working-tree state is not what the index holds (a look at times and sizes)."""
+        if not self._layout.index.exists():
+            return []
+        out = self._git.run("diff-files", "--name-only", "-z")
+        return [row.decode("utf-8", "surrogateescape") for row in out.split(b"\0") if row]

@@ -1,0 +1,80 @@
+"""Where the parts of a Home lie on the disk.
+
+A Home is the working tree of a Git repository. What is ours and must not be lost (the intake log, locks, our private
+Git settings) lies under its Git directory; what may be deleted at any moment lies in `.memoranda/`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoranda.errors import HomeDamaged, HomeNotFound
+
+MARKER = "memory/home.yaml"
+NESTED = ".memory"
+CACHE = ".memoranda"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The folders of one Home: `root` is the working tree, `git_dir` and `common_dir` what Git calls so."""
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+
+    @property
+    def own(self) -> Path:
+        """Log, locks and private Git settings; lost only with the repository."""
+        return self.git_dir / "memoranda"
+
+    @property
+    def cache(self) -> Path:
+        """Catalog and indexes; deleting it loses nothing."""
+        return self.root / CACHE
+
+    @property
+    def objects(self) -> Path:
+        return self.common_dir / "objects"
+
+    @property
+    def index(self) -> Path:
+        return self.git_dir / "index"
+
+
+def layout_of(root: Path) -> Layout:
+    """The layout of the repository whose working tree is `root`; HomeNotFound, HomeDamaged."""
+    dot_git = root / ".git"
+    try:
+        if dot_git.is_dir():
+            git_dir = dot_git
+        else:
+            text = dot_git.read_text(encoding="utf-8").strip()
+            if not text.startswith("gitdir: "):
+                raise HomeDamaged(f"{dot_git} is not a Git directory.", remedy="Restore it, or clone the Home again.")
+            git_dir = (root / text.removeprefix("gitdir: ")).resolve()
+    except FileNotFoundError:
+        raise HomeNotFound(
+            f"{root} is not a Git repository.", remedy=f"Make a Home of it with `memoranda init {root}`."
+        ) from None
+    common = git_dir
+    pointer = git_dir / "commondir"
+    if pointer.exists():
+        common = (git_dir / pointer.read_text(encoding="utf-8").strip()).resolve()
+    return Layout(root, git_dir, common)
+
+
+def is_home(folder: Path) -> bool:
+    """Whether a Home's marker lies in `folder`."""
+    return (folder / MARKER).is_file()
+
+
+def nearest_home(start: Path) -> Path | None:
+    """The root of the nearest Home at or above `start`, nested Homes of a project included."""
+    for folder in (start, *start.parents):
+        if is_home(folder):
+            return folder
+        if is_home(folder / NESTED):
+            return folder / NESTED
+    return None

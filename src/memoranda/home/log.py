@@ -1,0 +1,307 @@
+"""The intake log: what makes an acknowledged write durable, before Git has heard of it.
+
+`<git dir>/memoranda/` holds numbered segments of records, the lock of the writers, and `state`, a few numbers that all
+processes share through a memory map: the current segment and how far its records stand in the working tree.
+A record is acknowledged when one `fdatasync`, shared by all who wait, has covered it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memoranda.errors import HomeDamaged, ReadOnlyHome
+from memoranda.home.durable import FileLock, sync_data, sync_path
+from memoranda.home.record import Record, decode, encode
+
+_HEAD = struct.Struct(">8sQ")  # a segment begins with a magic and the sequence number before its first record
+_MAGIC = b"MEMLOG1\n"
+_STATE = struct.Struct("=QQ32s")  # segment, offset up to which the working tree is written, boot
+HEAD_SIZE = _HEAD.size
+ROTATE_AT = 4 << 20
+
+
+def boot_id() -> bytes:
+    """A name of this run of the operating system: another one means that unsynced files may be torn."""
+    if sys.platform == "darwin":
+        size = ctypes.c_size_t(64)
+        buffer = ctypes.create_string_buffer(64)
+        ctypes.CDLL(None).sysctlbyname(b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, 0)
+        return buffer.value[:32].ljust(32, b"-")
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()[:32].ljust(32, b"-")
+    except OSError:
+        return b"unknown".ljust(32, b"-")
+
+
+class IntakeLog:
+    """The log of one Home, shared by its threads and by other processes."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._threads = threading.Lock()
+        self._file_lock = FileLock(folder / "log.lock")
+        self._reading = threading.Lock()
+        self._sync_turn = threading.Condition()
+        self._syncing = False
+        self._failed: str | None = None
+        self._segment = 0
+        self._descriptor = -1
+        self._read_at = 0
+        self._last = 0
+        self._synced = 0
+        self.records: list[Record] = []  # read from the current segment and not yet forgotten
+        self._ends: list[int] = []
+        with self._locked():
+            self._state = self._map_state()
+            self.fresh_boot = self._boot() != boot_id()
+        self._open_segment(self._current(), HEAD_SIZE)
+
+    # The shared numbers
+
+    def _map_state(self) -> mmap.mmap:
+        path = self._folder / "state"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if os.fstat(descriptor).st_size < _STATE.size:
+                os.pwrite(descriptor, _STATE.pack(0, 0, b""), 0)
+            state = mmap.mmap(descriptor, _STATE.size)
+        finally:
+            os.close(descriptor)
+        newest = max((int(p.stem) for p in self._folder.glob("*.log") if p.stem.isdigit()), default=0)
+        if newest == 0:
+            self._make_segment(newest := 1, 0)
+            _STATE.pack_into(state, 0, newest, HEAD_SIZE, boot_id())
+        elif _STATE.unpack(state[: _STATE.size])[0] != newest:  # the state was lost with the power
+            _STATE.pack_into(state, 0, newest, HEAD_SIZE, b"")
+        return state
+
+    def _current(self) -> int:
+        return int(_STATE.unpack(self._state[: _STATE.size])[0])
+
+    def _boot(self) -> bytes:
+        return bytes(_STATE.unpack(self._state[: _STATE.size])[2])
+
+    @property
+    def applied(self) -> int:
+        """The offset in the current segment up to which the working tree holds what the records say."""
+        return int(_STATE.unpack(self._state[: _STATE.size])[1])
+
+    def set_applied(self, offset: int) -> None:
+        _STATE.pack_into(self._state, 0, self._segment, offset, boot_id() if self.fresh_boot else self._boot())
+        self.fresh_boot = False
+
+    @property
+    def segment(self) -> int:
+        return self._segment
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last record read."""
+        return self._read_at
+
+    @property
+    def last(self) -> int:
+        """The sequence number of the newest record read so far."""
+        return self._last
+
+    # Segments
+
+    def _path(self, segment: int) -> Path:
+        return self._folder / f"{segment:08d}.log"
+
+    def _make_segment(self, segment: int, last: int) -> None:
+        fresh = self._folder / f"segment.{os.getpid()}.tmp"
+        with fresh.open("wb") as file:
+            file.write(_HEAD.pack(_MAGIC, last))
+            file.flush()
+            sync_data(file.fileno())
+        fresh.replace(self._path(segment))
+        sync_path(self._folder)
+
+    def _open_segment(self, segment: int, at: int) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        path = self._path(segment)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        magic, last = _HEAD.unpack(os.pread(self._descriptor, HEAD_SIZE, 0).ljust(HEAD_SIZE, b"\0"))
+        if magic != _MAGIC:
+            raise HomeDamaged(
+                f"The intake log {path.name} does not begin as one.",
+                remedy="Move it aside and run `memoranda doctor`; everything committed is in Git.",
+            )
+        self._segment, self._read_at, self._synced = segment, at, 0
+        if at == HEAD_SIZE:
+            self._last = last
+        self.records, self._ends = [], []
+
+    def skip_to(self, segment: int, offset: int, seq: int) -> None:
+        """Begins reading behind what is known to be committed already (a process that has just opened)."""
+        if segment == self._segment and offset > self._read_at and not self.records:
+            self._read_at, self._last = offset, seq
+
+    def refresh(self) -> None:
+        """Reads what other processes and threads have appended since."""
+        with self._reading:
+            while True:
+                self._read_tail()
+                current = self._current()
+                if current == self._segment:
+                    return
+                if not self._path(current).exists():
+                    return
+                self._open_segment(current, HEAD_SIZE)
+
+    def _read_tail(self) -> None:
+        size = os.fstat(self._descriptor).st_size
+        if size <= self._read_at:
+            return
+        buffer = os.pread(self._descriptor, size - self._read_at, self._read_at)
+        at = 0
+        while (found := decode(buffer, at)) is not None:
+            record, at = found
+            self.records.append(record)
+            self._ends.append(self._read_at + at)
+            self._last = record.seq
+        self._read_at += at
+
+    def forget(self, seq: int) -> None:
+        """Lets go of the records up to `seq`: they are in Git."""
+        with self._reading:
+            keep = 0
+            while keep < len(self.records) and self.records[keep].seq <= seq:
+                keep += 1
+            del self.records[:keep], self._ends[:keep]
+
+    def after(self, seq: int) -> list[tuple[Record, int]]:
+        """The records behind `seq` that are still held, each with the offset of its end."""
+        with self._reading:
+            return [(r, end) for r, end in zip(self.records, self._ends, strict=True) if r.seq > seq]
+
+    # Writing
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._threads:
+            self._file_lock.acquire()
+            try:
+                yield
+            finally:
+                self._file_lock.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Holds the writers' lock, with the other processes' records read and a torn tail cut off."""
+        if self._failed:
+            raise ReadOnlyHome(
+                "This Home takes no more writes.", why=self._failed, remedy="Check the disk and open the Home again."
+            )
+        with self._locked():
+            self.refresh()
+            if os.fstat(self._descriptor).st_size > self._read_at:
+                os.ftruncate(self._descriptor, self._read_at)  # a writer died in the middle of a record
+            yield
+
+    def append(self, record: Record) -> int:
+        """Appends one record (inside `writing`) and returns the offset of its end; not yet durable."""
+        data = encode(record)
+        try:
+            written = os.write(self._descriptor, data)
+            if written != len(data):
+                os.ftruncate(self._descriptor, self._read_at)
+                raise OSError(f"only {written} of {len(data)} bytes could be written")
+        except OSError as error:
+            raise ReadOnlyHome(
+                "The intake log could not be written.", why=str(error), remedy="Make room on the disk and try again."
+            ) from error
+        with self._reading:
+            self._read_at += len(data)
+            self._last = record.seq
+            self.records.append(record)
+            self._ends.append(self._read_at)
+            return self._read_at
+
+    def undo(self, record: Record) -> None:
+        """Takes back the record that `append` has just written (inside `writing`, before any sync)."""
+        with self._reading:
+            assert self.records[-1] is record
+            self.records.pop()
+            self._ends.pop()
+            self._read_at -= len(encode(record))
+            self._last = record.seq - 1
+            os.ftruncate(self._descriptor, self._read_at)
+
+    def everything(self) -> list[Record]:
+        """Every record of the current segment, read afresh: what may not have reached the working tree."""
+        buffer = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+        found, at = [], HEAD_SIZE
+        while (one := decode(buffer, at)) is not None:
+            record, at = one
+            found.append(record)
+        return found
+
+    def unapplied(self) -> bool:
+        """Whether a writer died between its record and its files, or the machine went down with files unsynced."""
+        return self.fresh_boot or self.applied < self._read_at
+
+    def sync(self, segment: int, offset: int) -> None:
+        """Returns when everything up to `offset` of `segment` survives a loss of power; waiters share one sync."""
+        with self._sync_turn:
+            while True:
+                if self._failed:
+                    raise ReadOnlyHome(
+                        "The write could not be made durable.",
+                        why=self._failed,
+                        remedy="Check the disk and open the Home again.",
+                    )
+                if segment != self._segment or self._synced >= offset:
+                    return
+                if not self._syncing:
+                    self._syncing = True
+                    break
+                self._sync_turn.wait()
+        reached = self._read_at
+        failure = None
+        try:
+            sync_data(self._descriptor)
+        except OSError as error:  # never retried: the kernel may have dropped the dirty pages already
+            failure = f"fdatasync failed: {error}"
+        with self._sync_turn:
+            self._syncing = False
+            if failure:
+                self._failed = failure
+            elif segment == self._segment:
+                self._synced = max(self._synced, reached)
+            self._sync_turn.notify_all()
+        if failure:
+            raise ReadOnlyHome(
+                "The write could not be made durable.", why=failure, remedy="Check the disk and open the Home again."
+            )
+
+    def large(self) -> bool:
+        return self._read_at > ROTATE_AT
+
+    def rotate(self) -> None:
+        """Begins a new segment (inside `writing`, when every record is committed and its files are synced)."""
+        with self._sync_turn:
+            while self._syncing:
+                self._sync_turn.wait()
+            with self._reading:
+                old = self._segment
+                self._make_segment(old + 1, self._last)
+                _STATE.pack_into(self._state, 0, old + 1, HEAD_SIZE, self._boot())
+                self._open_segment(old + 1, HEAD_SIZE)
+                self._path(old).unlink()
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+        self._file_lock.close()
+        self._state.close()

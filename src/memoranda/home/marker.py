@@ -1,0 +1,124 @@
+"""The marker of a Home (`memory/home.yaml`) and the replica file of a clone.
+
+The marker is committed and says what every clone shares: format, id, name, where notes lie. The replica file lies in
+the Git directory and is therefore not cloned: it tells two clones apart that write at the same time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoranda.errors import HomeDamaged, HomeNotFound
+from memoranda.home.layout import MARKER, Layout
+from memoranda.notes.ids import new_id
+
+FORMAT = 1
+_NAME = re.compile(r"[^a-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """What `memory/home.yaml` says. `roots` are the folders, relative to the Home, whose `*.md` files are notes."""
+
+    id: str
+    name: str
+    format: int = FORMAT
+    roots: tuple[str, ...] = ("memory/notes",)
+
+    def names(self) -> frozenset[str]:
+        """What `nas://<home>/…` may call this Home."""
+        return frozenset((self.id, self.name))
+
+
+def home_name(text: str) -> str:
+    """A name fit for a pointer: lower-case ASCII letters, digits, `.`, `_` and `-`."""
+    return _NAME.sub("-", text.lower()).strip("-.")[:60] or "home"
+
+
+def write_marker(marker: Marker) -> bytes:
+    roots = "".join(f"  - {json.dumps(root, ensure_ascii=False)}\n" for root in marker.roots)
+    return (
+        "# This folder is a Memoranda Home: notes in Markdown, the truth; indexes beside them, a cache.\n"
+        f"format: {marker.format}\nid: {marker.id}\nname: {marker.name}\nnotes:\n{roots}"
+    ).encode()
+
+
+def read_marker(root: Path) -> Marker:
+    """The marker of the Home at `root`; HomeNotFound, HomeDamaged. Any format number is read (see `FORMAT`)."""
+    try:
+        text = (root / MARKER).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise HomeNotFound(f"{root} is not a Home.", remedy=f"Make one with `memoranda init {root}`.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _damaged(str(error)) from error
+    fields = _simple_fields(text)
+    if fields is None:
+        import yaml
+
+        try:
+            fields = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise _damaged("It is not YAML.") from error
+    if not isinstance(fields, dict):
+        raise _damaged("It holds no fields.")
+    home_id, name, number = fields.get("id"), fields.get("name"), fields.get("format")
+    roots = fields.get("notes", ["memory/notes"])
+    if not isinstance(home_id, str) or not isinstance(number, int) or not isinstance(roots, list):
+        raise _damaged("It lacks `id`, `format` or a list of `notes`.")
+    clean = tuple(str(item).strip("/") or "." for item in roots if ".." not in str(item).split("/"))
+    return Marker(home_id, home_name(str(name or root.name)), number, clean)
+
+
+def _simple_fields(text: str) -> dict[str, object] | None:
+    """The fields of a marker as we write it, without the cost of a YAML parser; None for anything else."""
+    fields: dict[str, object] = {}
+    items: list[str] | None = None
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if items is not None and (item := re.fullmatch(r'  - "([^"\\]*)"', line)):
+            items.append(item[1])
+        elif line == "notes:":
+            fields["notes"] = items = []
+        elif found := re.fullmatch(r"(id|name): ([A-Za-z0-9._-]+)", line):
+            fields[found[1]] = found[2]
+        elif found := re.fullmatch(r"format: (\d{1,6})", line):
+            fields["format"] = int(found[1])
+        else:
+            return None
+    return fields
+
+
+def _damaged(why: str) -> HomeDamaged:
+    return HomeDamaged(f"{MARKER} cannot be read.", why=why, remedy=f"Restore it with `git checkout -- {MARKER}`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One clone of a Home: its id names its ledger segments, `suffix` its journal files (None for the first)."""
+
+    id: str
+    suffix: str | None
+
+
+def replica_of(layout: Layout, random: Callable[[int], bytes], *, first: bool = False) -> Replica:
+    """This clone's replica, made at the first opening; a copied folder counts as a new one."""
+    path = layout.own / "replica.json"
+    place = layout.git_dir.stat().st_ino
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["inode"] == place:
+            return Replica(found["id"], found["suffix"])
+    except (FileNotFoundError, KeyError, ValueError):
+        pass
+    name = new_id("rep", random)
+    replica = Replica(name, None if first else name[-6:])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".tmp")
+    fresh.write_text(json.dumps({"id": replica.id, "suffix": replica.suffix, "inode": place}), encoding="utf-8")
+    fresh.replace(path)
+    return replica

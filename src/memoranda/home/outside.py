@@ -1,0 +1,165 @@
+"""Finds what was edited outside the program: by an editor, by `git pull`, by anything that writes files.
+
+A candidate is read and its blob id compared with what the Home knows at its path; only a real difference counts.
+Candidates come from the watcher, or from Git's comparison of file times with its index and from folders whose time
+has changed, so that looking costs what changed and not what there is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoranda.home.layout import MARKER, Layout
+from memoranda.home.marker import Marker
+from memoranda.home.objects import object_id
+from memoranda.home.worktree import Worktree
+
+_ROOT_FILES = (MARKER, "memory/golden.yaml", "memory/.gitignore", "memory/.gitattributes", "agents/.gitattributes")
+_GENERATED = "memory/MEMORY.md"
+_SETTLED_NS = 50_000_000  # a folder changed less than this before we looked may change again within the same tick
+
+
+class Ours:
+    """Which paths of the working tree belong to the Home."""
+
+    def __init__(self, marker: Marker) -> None:
+        self._everything = "." in marker.roots
+        self._roots = tuple(root + "/" for root in marker.roots if root != ".")
+        self.roots = (".",) if self._everything else (*marker.roots, "agents", "memory")
+
+    def __contains__(self, path: str) -> bool:
+        if path in _ROOT_FILES:
+            return True
+        steps = path.split("/")
+        if not path.endswith(".md") or path == _GENERATED or any(step.startswith(".") for step in steps):
+            return False
+        if steps[0] == "agents":
+            return (len(steps) == 4 and steps[2] == "journal") or self._everything
+        return self._everything or path.startswith(self._roots)
+
+    def folder(self, path: str) -> bool:
+        """Whether files of the Home may lie in or below this folder."""
+        if path == ".":
+            return True
+        return not any(step.startswith(".") for step in path.split("/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One difference: `old` is the blob that the Home knows, `data` the bytes now, None for a deleted file."""
+
+    path: str
+    old: str | None
+    data: bytes | None
+
+    @property
+    def blob(self) -> str | None:
+        return None if self.data is None else object_id("blob", self.data)
+
+
+class Outside:
+    """Looks for outside edits in one Home."""
+
+    def __init__(self, layout: Layout, worktree: Worktree, ours: Ours) -> None:
+        self._worktree = worktree
+        self._ours = ours
+        self._root = layout.root
+        self._note = layout.cache / "folders.json"
+        self._folders: dict[str, int] | None = None
+        self.strange: dict[str, str] = {}  # path -> why a file was left alone
+
+    def compare(self, candidates: Iterable[str], known: Callable[[str], str | None]) -> Iterator[Found]:
+        """What really differs among the candidates."""
+        for path in sorted(set(candidates)):
+            if path not in self._ours or self._worktree.untouched(path):
+                continue
+            self.strange.pop(path, None)
+            old = known(path)
+            data = self._worktree.read(path)
+            if data is None:
+                if self._worktree.exists(path):
+                    self.strange[path] = "it is a link, not a regular file, unreadable or too large"
+                elif old is not None:
+                    yield Found(path, old, None)
+            elif object_id("blob", data) != old:
+                yield Found(path, old, data)
+
+    def new_names(self, listed: Callable[[str], Iterable[str]], now_ns: int) -> list[str]:
+        """Paths that appeared in, or went from, the folders whose time has changed since the last look.
+
+        `listed` gives the names of the files that the Home knows in a folder.
+        """
+        before = self._load()
+        after: dict[str, int] = {}
+        children: dict[str, list[str]] = {}
+        for name in before:
+            children.setdefault(name.rpartition("/")[0] or ".", []).append(name)
+        found: list[str] = []
+        stack = list(self._ours.roots)
+        seen: set[str] = set()
+        while stack:
+            folder = stack.pop()
+            if folder in seen:
+                continue
+            seen.add(folder)
+            try:
+                changed = (self._root / folder).lstat().st_mtime_ns
+            except (FileNotFoundError, NotADirectoryError):
+                if folder in before:
+                    found += (self._join(folder, name) for name in listed(folder))
+                continue
+            below = children.get(folder, [])
+            if before.get(folder) == changed:
+                after[folder] = changed
+                stack += below
+                continue
+            names, folders = self._list(folder)
+            stack += {*folders, *below}
+            found += (self._join(folder, name) for name in names ^ set(listed(folder)))
+            after[folder] = changed if changed < now_ns - _SETTLED_NS else 0
+        if after != before:
+            self._folders = after
+            self._save(after)
+        return found
+
+    def folders(self) -> list[str]:
+        """Every folder seen by the last look, for the watcher."""
+        return list(self._load())
+
+    def _join(self, folder: str, name: str) -> str:
+        return name if folder == "." else f"{folder}/{name}"
+
+    def _list(self, folder: str) -> tuple[set[str], list[str]]:
+        names: set[str] = set()
+        folders: list[str] = []
+        try:
+            with os.scandir(self._root / folder) as entries:
+                for entry in entries:
+                    path = self._join(folder, entry.name)
+                    if entry.is_dir(follow_symlinks=False):
+                        if self._ours.folder(path) and not (Path(entry.path) / ".git").exists():
+                            folders.append(path)
+                    elif path in self._ours:
+                        names.add(entry.name)
+        except (FileNotFoundError, PermissionError):
+            pass  # vanished meanwhile, or not ours to read: it is looked at again next time
+        return names, folders
+
+    def _load(self) -> dict[str, int]:
+        if self._folders is None:
+            try:
+                self._folders = json.loads(self._note.read_bytes())
+            except (FileNotFoundError, ValueError):
+                self._folders = {}
+        assert self._folders is not None
+        return self._folders
+
+    def _save(self, folders: dict[str, int]) -> None:
+        self._note.parent.mkdir(exist_ok=True)
+        fresh = self._note.with_name(f"{self._note.name}.{os.getpid()}")
+        fresh.write_text(json.dumps(folders), encoding="utf-8")
+        fresh.replace(self._note)

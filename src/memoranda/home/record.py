@@ -1,0 +1,92 @@
+"""One record of the intake log: what one write changed, complete enough to do it again.
+
+On the medium: `MLR1`, header length (u32), data length (u32), sequence (u64), CRC-32 of header and data (u32), the
+header as JSON, the data of the changes one after the other. Big-endian.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_FRAME = struct.Struct(">4sIIQI")
+_MAGIC = b"MLR1"
+FRAME_SIZE = _FRAME.size
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file. `old` and `new` are blob ids, None where the file does not exist before or after.
+
+    `data` is the whole new content, or with `appended` what was added to the old one; empty for a deletion.
+    `outside` marks what was found in the working tree and is there already.
+    """
+
+    path: str
+    old: str | None
+    new: str | None
+    data: bytes = b""
+    appended: bool = False
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One write: `seq` counts the records of this clone, `at` is the known time of everything in it."""
+
+    seq: int
+    at: datetime
+    op: str
+    reason: str
+    author: str
+    trailers: Mapping[str, str]
+    changes: tuple[FileChange, ...]
+    ledger: tuple[str, ...] = ()
+
+
+def encode(record: Record) -> bytes:
+    """The record as it lies in the log."""
+    header = {
+        "at": record.at.timestamp(),
+        "op": record.op,
+        "why": record.reason,
+        "by": record.author,
+        "with": dict(record.trailers),
+        "files": [[c.path, c.old, c.new, len(c.data), c.appended, c.outside] for c in record.changes],
+        "ledger": record.ledger,
+    }
+    head = json.dumps(header, separators=(",", ":")).encode("ascii")
+    data = b"".join(change.data for change in record.changes)
+    crc = zlib.crc32(data, zlib.crc32(head))
+    return _FRAME.pack(_MAGIC, len(head), len(data), record.seq, crc) + head + data
+
+
+def decode(buffer: bytes, at: int) -> tuple[Record, int] | None:
+    """The record that begins at `at` and where the next one begins; None when it is incomplete or damaged."""
+    if len(buffer) - at < FRAME_SIZE:
+        return None
+    magic, head_size, data_size, seq, crc = _FRAME.unpack_from(buffer, at)
+    start = at + FRAME_SIZE
+    end = start + head_size + data_size
+    if magic != _MAGIC or end > len(buffer) or zlib.crc32(buffer[start:end]) != crc:
+        return None
+    header = json.loads(buffer[start : start + head_size])
+    changes, place = [], start + head_size
+    for path, old, new, size, appended, outside in header["files"]:
+        changes.append(FileChange(path, old, new, bytes(buffer[place : place + size]), appended, outside))
+        place += size
+    record = Record(
+        seq,
+        datetime.fromtimestamp(header["at"], UTC),
+        header["op"],
+        header["why"],
+        header["by"],
+        header["with"],
+        tuple(changes),
+        tuple(header["ledger"]),
+    )
+    return record, end

@@ -1,0 +1,104 @@
+"""Refs in files, moved under Git's own lock protocol (`<ref>.lock`), so that Git and we never overwrite each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from memoranda.errors import HomeDamaged, RefMoved
+from memoranda.home.layout import Layout
+from memoranda.home.objects import Signature
+from memoranda.home.store import RefMove
+
+_ZERO = "0" * 40
+_MOST_LINKS = 5
+
+
+class Refs:
+    """The refs of one repository on disk."""
+
+    def __init__(self, layout: Layout, clock: Callable[[], datetime]) -> None:
+        self._layout = layout
+        self._clock = clock
+
+    def head(self) -> str | None:
+        """The name of the branch that HEAD stands on, None when HEAD is detached."""
+        text = (self._layout.git_dir / "HEAD").read_text(encoding="utf-8").strip()
+        return text.removeprefix("ref: ").strip() if text.startswith("ref: ") else None
+
+    def head_commit(self) -> str | None:
+        """The commit that HEAD stands on, None on a branch without a commit."""
+        text = (self._layout.git_dir / "HEAD").read_text(encoding="utf-8").strip()
+        return self.read(text.removeprefix("ref: ").strip()) if text.startswith("ref: ") else text
+
+    def read(self, name: str) -> str | None:
+        """The commit that `name` names; HomeDamaged for a ref that is not one."""
+        for _ in range(_MOST_LINKS):
+            try:
+                text = (self._layout.common_dir / name).read_text(encoding="ascii").strip()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return self._packed().get(name)
+            if not text.startswith("ref: "):
+                if len(text) != 40 or set(text) - set("0123456789abcdef"):
+                    raise HomeDamaged(
+                        f"The ref {name} holds no commit id.",
+                        remedy="Run `git fsck` in the Home and restore the ref from the reflog or a clone.",
+                    )
+                return text
+            name = text.removeprefix("ref: ").strip()
+        raise HomeDamaged(f"The ref {name} leads in a circle.", remedy="Run `git symbolic-ref HEAD` and mend it.")
+
+    def _packed(self) -> dict[str, str]:
+        try:
+            text = (self._layout.common_dir / "packed-refs").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        rows = (line.split(" ", 1) for line in text.splitlines() if line[:1] not in ("#", "^", ""))
+        return {row[1]: row[0] for row in rows if len(row) == 2}
+
+    def move(self, moves: Sequence[RefMove]) -> None:
+        """All or none: every lock is taken and every old value checked before the first ref changes."""
+        locks: list[Path] = []
+        try:
+            for move in moves:
+                path = self._layout.common_dir / move.ref
+                path.parent.mkdir(parents=True, exist_ok=True)
+                lock = path.with_name(path.name + ".lock")
+                try:
+                    descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+                except FileExistsError:
+                    raise RefMoved(
+                        f"{move.ref} is locked by another program.", remedy="It is tried again by itself."
+                    ) from None
+                locks.append(lock)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(move.new.encode() + b"\n")
+                found = self.read(move.ref)
+                if found != move.old:
+                    raise RefMoved(
+                        f"{move.ref} has moved.", why=f"It stands on {found} and not on {move.old}.",
+                        remedy="It is tried again by itself.",
+                    )  # fmt: skip
+            for move, lock in zip(moves, list(locks), strict=True):
+                self._log(move)
+                lock.replace(self._layout.common_dir / move.ref)
+                locks.remove(lock)
+        finally:
+            for lock in locks:
+                lock.unlink(missing_ok=True)
+
+    def _log(self, move: RefMove) -> None:
+        """Writes the reflog, as Git does for branches; HEAD's too when it stands on the branch."""
+        if not move.ref.startswith("refs/heads/"):
+            return
+        who = Signature("Memoranda", "memoranda@localhost", self._clock()).encode().decode("utf-8")
+        line = f"{move.old or _ZERO} {move.new} {who}\t{move.note}\n"
+        names = [move.ref, "HEAD"] if self.head() == move.ref else [move.ref]
+        for name in names:
+            folder = self._layout.git_dir if name == "HEAD" else self._layout.common_dir
+            path = folder / "logs" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(line)

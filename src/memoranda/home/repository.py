@@ -1,0 +1,483 @@
+"""An open Home: one way to write, one way to see what holds now.
+
+`Repository` ties the intake log, the working tree, the committer and the search for outside edits together. It knows
+bytes and paths; what a note means, and whether it may be written, is decided above.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memoranda.context import Context
+from memoranda.errors import HomeDamaged, HomeFormatUnknown, NotFound, ReadOnlyHome, RefMoved
+from memoranda.home.background import Background
+from memoranda.home.committer import Committer
+from memoranda.home.disk import DiskStore
+from memoranda.home.git import Git
+from memoranda.home.gitindex import GitIndex
+from memoranda.home.history import Step, walk
+from memoranda.home.keys import Keys
+from memoranda.home.layout import Layout, layout_of
+from memoranda.home.ledger import Pen
+from memoranda.home.log import IntakeLog
+from memoranda.home.marker import FORMAT, Marker, Replica, read_marker, replica_of
+from memoranda.home.objects import TreeEditor, object_id
+from memoranda.home.outside import Found, Ours, Outside
+from memoranda.home.record import FileChange, Record
+from memoranda.home.watch import Watch
+from memoranda.home.worktree import Worktree
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file that a write wants to change: `data` is its new content (None: gone), or what is appended."""
+
+    path: str
+    data: bytes | None
+    appended: bool = False
+    laid: bool = False  # the bytes stand in the working tree already
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A write, as it is asked for inside the writers' lock.
+
+    `reason` becomes the subject of the commit, `ledger` holds fields of ledger lines; `{blob}` of a change is filled
+    in by `Repository.write` for lines that carry its path.
+    """
+
+    op: str
+    reason: str
+    changes: Sequence[Change]
+    ledger: Sequence[Mapping[str, Any]] = ()
+    trailers: Mapping[str, str] = field(default_factory=dict)
+    author: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a read stands on: a commit, and the records behind it, up to `seq`, that are not in it yet."""
+
+    commit: str | None
+    seq: int
+    tail: tuple[Record, ...]
+
+
+class Repository:
+    """An open Home on disk. Threads may share it; several processes may open the same Home.
+
+    Args:
+        root: the Home's folder.
+        context: gives the clock and the random source.
+        keys: the installation's keys, outside the Home.
+        admit: asked before found bytes are taken in, with (bytes, path); returns why they are not, or None.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        context: Context,
+        keys: Keys,
+        *,
+        admit: Callable[[bytes, str], str | None] = lambda _data, _path: None,
+        first: bool = False,
+    ) -> None:
+        self.root = root
+        self.layout: Layout = layout_of(root)
+        self.marker: Marker = read_marker(root)
+        self.keys = keys
+        self.ours = Ours(self.marker)
+        self._context = context
+        self._admit = admit
+        self.replica: Replica = replica_of(self.layout, context.random, first=first)
+        self._pen = Pen(keys, self.marker.id, self.replica.id)
+        self._git = Git(self.layout)
+        self.store = DiskStore(self.layout, self._git, context.clock)
+        self.worktree = Worktree(root)
+        self._log = IntakeLog(self.layout.own)
+        self._committer = Committer(self.layout, self.store, self.store.refs, self._log, self.replica.id, context.clock)
+        self.git_index = GitIndex(self.layout, self._git)
+        self.outside = Outside(self.layout, self.worktree, self.ours)
+        self._watch: Watch | None = None
+        self._watching = False
+        self._looking = threading.Lock()
+        self._trees: dict[str, TreeEditor] = {}
+        self.refused: dict[str, str] = {}
+        self._open: tuple[str, str, bytes, int] = ("", "", b"", -1)  # the open journal: path, blob, content, record
+        place = self._committer.position()
+        self._log.skip_to(place.segment, place.offset, place.seq)
+        self._log.refresh()
+        self._background = Background(self.flush, self.tidy)
+        if self._log.unapplied() and self.read_only is None:
+            with self._log.writing():
+                self._repair()
+            self.store.sweep()
+
+    # What holds now
+
+    @property
+    def read_only(self) -> str | None:
+        """Why this Home cannot be written, None when it can."""
+        if self.marker.format != FORMAT:
+            return f"its format is {self.marker.format} and this program knows {FORMAT}"
+        return None
+
+    @property
+    def name(self) -> str:
+        return self.marker.name
+
+    def snapshot(self) -> Snapshot:
+        """The commit that HEAD stands on and the records that are not in it, consistent with each other."""
+        while True:
+            commit = self.store.refs.head_commit()
+            self._log.refresh()
+            done = self._committer.position().seq
+            tail = tuple(record for record, _ in self._log.after(done))
+            last = tail[-1].seq if tail else max(done, self._log.last)
+            if self.store.refs.head_commit() == commit:
+                return Snapshot(commit, last, tail)
+
+    def advanced(self, commit: str | None, seq: int) -> str | None:
+        """The commit that holds exactly `commit` and the records up to `seq`, when our own group says so."""
+        group = self._committer.last_group()
+        if group and commit == group.main[0] and group.main[1] and seq >= group.after.seq:
+            return group.main[1]
+        return None
+
+    def known(self, snapshot: Snapshot) -> Callable[[str], str | None]:
+        """A function that gives the blob id of a path in a snapshot."""
+        overlay = {change.path: change.new for record in snapshot.tail for change in record.changes}
+        tree = self._tree(snapshot.commit)
+
+        def blob_of(path: str) -> str | None:
+            return overlay[path] if path in overlay else tree.get(path)
+
+        return blob_of
+
+    def _tree(self, commit: str | None) -> TreeEditor:
+        if commit is None:
+            return TreeEditor(lambda _oid: b"", None)
+        tree = self._trees.get(commit)
+        if tree is None:
+            found = self.store.get(f"{commit}^{{tree}}")
+            tree = TreeEditor(self._tree_data, found.oid if found else None)
+            self._trees = {commit: tree}  # one is enough: reads ask about now
+        return tree
+
+    def _tree_data(self, oid: str) -> bytes:
+        found = self.store.get(oid)
+        return found.data if found else b""
+
+    # Reading
+
+    def blob(self, oid: str) -> bytes | None:
+        """The bytes of a blob, also of one that is still in the log only."""
+        found = self.store.get(oid)
+        if found is not None:
+            return found.data if found.kind == "blob" else None
+        return self._pending_blob(oid)
+
+    def _pending_blob(self, oid: str) -> bytes | None:
+        contents: dict[str, bytes] = {}
+        for record, _ in self._log.after(0):
+            for change in record.changes:
+                if change.new is None:
+                    continue
+                data = change.data
+                if change.appended and change.old is not None:
+                    before = contents.get(change.old)
+                    if before is None:
+                        found = self.store.get(change.old)
+                        before = found.data if found else b""
+                    data = before + data
+                contents[change.new] = data
+                if change.new == oid:
+                    return data
+        return None
+
+    def at(self, path: str, rev: str | None) -> bytes:
+        """The bytes of `path` now, at a commit, or (for a blob id) of that very blob; NotFound."""
+        if rev is None:
+            blob = self.known(self.snapshot())(path)
+            data = self.blob(blob) if blob else None
+        else:
+            found = self.store.get(rev) if "\n" not in rev else None
+            if found is None:
+                data = self._pending_blob(rev)
+            elif found.kind == "blob":
+                data = found.data
+            else:
+                inside = self.store.get(f"{found.oid}:{path}") if "\n" not in path else None
+                data = inside.data if inside else None
+        if data is None:
+            raise NotFound(
+                f"{path} does not exist{f' at {rev}' if rev else ''} in this Home.",
+                remedy="Look for its history with `memoranda log`, or fetch the commit from the clone that has it.",
+            )
+        return data
+
+    # Writing
+
+    def writing_allowed(self) -> None:
+        """ReadOnlyHome or HomeFormatUnknown when nothing may be written."""
+        if (reason := self.read_only) is not None:
+            raise HomeFormatUnknown(f"The Home {self.root} is read-only.", why=f"Because {reason}.", remedy="Upgrade.")
+
+    def write(self, context: Context, build: Callable[[datetime], Draft]) -> Record:
+        """One write: `build` is called inside the writers' lock with its known time; durable when this returns."""
+        self.writing_allowed()
+        with self._log.writing():
+            if self._log.unapplied():
+                self._repair()
+            at = context.now().astimezone(UTC)
+            draft = build(at)
+            record = self._record(draft, at)
+            end = self._log.append(record)
+            try:
+                for change in record.changes:
+                    self.worktree.apply(change)
+            except OSError as error:
+                self._log.undo(record)
+                self._unapply(record)
+                raise ReadOnlyHome(
+                    "A file of the Home could not be written.",
+                    why=str(error),
+                    remedy="Mend the folder's permissions or make room, then try again; nothing was written.",
+                ) from error
+            self._log.set_applied(end)
+            segment = self._log.segment
+        self._log.sync(segment, end)
+        self._background.wake()
+        return record
+
+    def _record(self, draft: Draft, at: datetime) -> Record:
+        files = []
+        blobs: dict[str, str | None] = {}
+        for change in draft.changes:
+            old, before = self._before(change)
+            data = change.data
+            new = None if data is None else object_id("blob", before + data)
+            if change.appended and new is not None:
+                self._open = (change.path, new, before + (data or b""), self._log.last + 1)
+            blobs[change.path] = new
+            appended = change.appended and old is not None
+            files.append(FileChange(change.path, old, new, data or b"", appended, change.laid))
+        lines: list[str] = []
+        for line in draft.ledger:
+            filled = {"n": self._log.last + 1, "at": at.isoformat(), **line}
+            if "path" in line and line["path"] in blobs:
+                filled["blob"] = blobs[line["path"]]
+            lines.append(self._pen.line(filled))
+        return Record(
+            self._log.last + 1, at, draft.op, draft.reason, draft.author, draft.trailers, tuple(files), tuple(lines)
+        )
+
+    def _before(self, change: Change) -> tuple[str | None, bytes]:
+        """The blob that a change replaces, and for an append the bytes that it continues."""
+        path, blob, content, seq = self._open
+        if change.appended and path == change.path and seq == self._log.last:
+            return blob, content  # nobody has written since our own last append: the usual case
+        if (
+            not change.appended
+            and change.data is not None
+            and not change.laid
+            and not self.worktree.exists(change.path)
+        ):
+            return None, b""
+        old = self.known(self.snapshot())(change.path)
+        if not change.appended or old is None:
+            return old, b""
+        data = self.blob(old)
+        if data is None:
+            raise HomeDamaged(
+                f"The file {change.path} is missing in Git.", remedy="Run `git fsck`, restore from a clone."
+            )
+        return old, data
+
+    def _unapply(self, record: Record) -> None:
+        for change in record.changes:
+            data = self.worktree.read(change.path)
+            if change.old is None and data is not None and not change.outside:
+                (self.root / change.path).unlink(missing_ok=True)
+
+    def _repair(self) -> None:
+        self.worktree.repair(self._log.everything(), self.blob)
+        self._log.set_applied(self._log.end)
+
+    # Outside edits
+
+    def look(self, context: Context) -> list[Found]:
+        """Takes in what was edited outside the program; returns it. Does nothing while Git is busy here."""
+        if self.read_only or self._committer.busy():
+            return []
+        with self._looking:
+            snapshot = self.snapshot()
+            candidates = self._candidates(context, snapshot)
+            if not candidates:
+                return []
+            found = list(self.outside.compare(candidates, self.known(snapshot)))
+            if not found:
+                return []
+            self._log.refresh()
+            return self._take_in(context, found)
+
+    def _candidates(self, context: Context, snapshot: Snapshot) -> set[str]:
+        touched = self._watch.poll() if self._watch else None
+        if touched is not None and not any(path.endswith("/") for path in touched):
+            return touched
+        tree = self._tree(snapshot.commit)
+        overlay: dict[str, set[str]] = {}
+        candidates: set[str] = set()
+        for record in snapshot.tail:
+            for change in record.changes:
+                folder, _, name = change.path.rpartition("/")
+                overlay.setdefault(folder or ".", set()).add(name)
+                candidates.add(change.path)
+
+        def listed(folder: str) -> set[str]:
+            names = {name for name in tree.names(folder) if _join(folder, name) in self.ours}
+            return names | overlay.get(folder, set())
+
+        candidates |= set(self.outside.new_names(listed, int(context.now().timestamp() * 1e9)))
+        candidates |= set(self.git_index.differing())
+        indexed = self.git_index.reflects()
+        if indexed != snapshot.commit and snapshot.commit is not None:
+            if indexed is not None and not self.store.get(indexed):
+                indexed = None
+            candidates |= {change.path for change in self.store.changes(indexed, snapshot.commit)}
+        if self._watching and self._watch is None:
+            self._watch = Watch(self.root)
+            self._watch.add(self.outside.folders())
+            self._watch.poll()
+            return candidates | self._candidates_again(context, listed)
+        return candidates
+
+    def _candidates_again(self, context: Context, listed: Callable[[str], set[str]]) -> set[str]:
+        """Closes the gap between the comparison and the first moment of the watch."""
+        again = set(self.outside.new_names(listed, int(context.now().timestamp() * 1e9)))
+        return again | set(self.git_index.differing())
+
+    def _take_in(self, context: Context, found: list[Found]) -> list[Found]:
+        taken: list[Found] = []
+
+        def build(_at: datetime) -> Draft:
+            known = self.known(self.snapshot())
+            for item in self.outside.compare([f.path for f in found], known):
+                reason = self._admit(item.data, item.path) if item.data is not None else None
+                if reason is not None:
+                    self.refused[item.path] = reason
+                    continue
+                self.refused.pop(item.path, None)
+                taken.append(item)
+            return _found_draft(taken)
+
+        self.writing_allowed()
+        with self._log.writing():
+            if self._log.unapplied():
+                self._repair()
+            at = context.now().astimezone(UTC)
+            draft = build(at)
+            if not taken:
+                return []
+            files = tuple(FileChange(f.path, f.old, f.blob, f.data or b"", False, True) for f in taken)
+            seq = self._log.last + 1
+            lines = tuple(
+                self._pen.line({"n": seq, "at": at.isoformat(), "kind": "found", "path": c.path, "blob": c.new})
+                for c in files
+            )
+            record = Record(seq, at, draft.op, draft.reason, draft.author, {}, files, lines)
+            end = self._log.append(record)
+            self._log.set_applied(end)
+            segment = self._log.segment
+        self._log.sync(segment, end)
+        self._background.wake()
+        return taken
+
+    def watch(self) -> None:
+        """From the next look on, learns of edits from the kernel instead of comparing files each time."""
+        self._watching = True
+
+    # Committing and tidying
+
+    def flush(self, *, wait: bool = True) -> str | None:
+        """Commits what the log holds; returns why something remains."""
+        if self.read_only:
+            return None
+        return self._committer.flush(wait=wait)
+
+    def tidy(self) -> bool:
+        """Brings Git's index forward, joins small packs, begins a new log segment; whether nothing is left to do."""
+        if self.read_only:
+            return True
+        touched = dict(self._committer.unindexed)
+        commit = self.store.refs.head_commit()
+        indexed = self.git_index.reflects()
+        if not touched and indexed == commit:
+            return True
+        if self._committer.busy():
+            return False
+        if commit is not None and indexed != commit:
+            if indexed is not None and not self.store.get(indexed):
+                indexed = None
+            for change in self.store.changes(indexed, commit):
+                if change.path in self.ours:
+                    touched.setdefault(change.path, (change.old, change.new))
+        if not self.git_index.advance(touched, commit):
+            return False
+        for path, pair in touched.items():
+            if self._committer.unindexed.get(path) == pair:
+                del self._committer.unindexed[path]
+        self.store.consolidate()
+        self._rotate()
+        return True
+
+    def _rotate(self) -> None:
+        if not self._log.large():
+            return
+        with self._log.writing():
+            place = self._committer.position()
+            if place.segment == self._log.segment and place.offset == self._log.end:
+                paths = {change.path for record in self._log.everything() for change in record.changes}
+                self.worktree.sync(paths)
+                self._log.rotate()
+
+    def history(self, old: str | None, new: str, *, newest: int | None = None) -> Iterator[Step]:
+        """The commits from behind `old` to `new`, parents before children, each with what it changed."""
+        return walk(self._git, old, new, newest=newest)
+
+    def close(self) -> None:
+        """Commits what is left, leaves `git status` clean and lets go of everything."""
+        self._background.stop()
+        if self.read_only is None:
+            try:
+                if self.flush() is None:
+                    self.tidy()
+            except RefMoved:
+                pass  # somebody else is at work in Git: the records stay in the log, and the next opening commits them
+        if self._watch:
+            self._watch.close()
+        self.store.close()
+        self._committer.close()
+        self._log.close()
+
+    def __enter__(self) -> Repository:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _join(folder: str, name: str) -> str:
+    return name if folder == "." else f"{folder}/{name}"
+
+
+def _found_draft(found: Iterable[Found]) -> Draft:
+    items = list(found)
+    names = [f.path.rpartition("/")[2] for f in items[:3]]
+    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+    return Draft("found", f"Take in edits made outside: {', '.join(names)}{more}", ())

@@ -1,0 +1,64 @@
+"""Where Git objects and refs are kept: the seam between a Home and its medium.
+
+Nothing here names a path of a file system, so that a database can stand in the disk's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from memoranda.home.objects import GitObject
+
+LEDGER_REF = "refs/memoranda/ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class RefMove:
+    """Moves `ref` from `old` to `new`; `old` None: it must not exist yet. `note` is what the reflog says."""
+
+    ref: str
+    old: str | None
+    new: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChange:
+    """One path that differs between two trees; `old` or `new` is None where the path does not exist."""
+
+    path: str
+    old: str | None
+    new: str | None
+
+
+class ObjectStore(Protocol):
+    """Batches of objects, and refs moved together by compare-and-swap."""
+
+    def put(self, objects: Sequence[GitObject]) -> object:
+        """Keeps the objects durably; returns a handle that holds them against clean-up until `release`."""
+
+    def release(self, handle: object) -> None:
+        """The refs have moved: what `put` kept is reachable now."""
+
+    def get(self, name: str) -> GitObject | None:
+        """The object named by an id, or by `<commit>:<path>`."""
+
+    def get_many(self, names: Sequence[str]) -> Iterator[GitObject | None]:
+        """The objects in the order of their names, None for each that is missing."""
+
+    def ref(self, name: str) -> str | None:
+        """The commit that a ref names."""
+
+    def move(self, moves: Sequence[RefMove]) -> None:
+        """Moves all the refs or none; RefMoved when one is not where it was expected or is locked."""
+
+    def changes(self, old: str | None, new: str) -> list[TreeChange]:
+        """The files that differ between two commits or trees, by path."""
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether the commit `old` is `new` or one of its ancestors."""
+
+    def close(self) -> None:
+        """Lets go of what is held."""

@@ -1,0 +1,182 @@
+"""The files that people see: written from records, repaired after a crash, never followed out of the Home."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from memoranda.errors import InvalidPath
+from memoranda.home.durable import sync_path
+from memoranda.home.objects import object_id
+from memoranda.home.record import FileChange, Record
+
+LARGEST_FILE = 64 << 20
+
+
+class Worktree:
+    """The working tree at `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.written: dict[str, tuple[int, int, int]] = {}  # path -> what `_mark` saw right after our own write
+
+    def apply(self, change: FileChange) -> None:
+        """Does what a change says; what was found outside is there already."""
+        if change.outside:
+            return
+        path = self.root / change.path
+        if change.new is None:
+            path.unlink(missing_ok=True)
+            return
+        self._folder(change.path)
+        if change.appended or change.old is None:
+            flags = os.O_APPEND if change.appended else os.O_EXCL
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
+            try:
+                _write_all(descriptor, change.data)
+                self.written[change.path] = _mark(os.fstat(descriptor))
+            finally:
+                os.close(descriptor)
+        else:
+            self._replace(change.path, change.data)
+
+    def _replace(self, name: str, data: bytes) -> None:
+        path = self.root / name
+        fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        try:
+            _write_all(descriptor, data)
+            self.written[name] = _mark(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+        fresh.replace(path)
+
+    def _folder(self, name: str) -> None:
+        """Makes the folders above a file; InvalidPath when one of them is a link or a file."""
+        folder = self.root
+        for step in name.split("/")[:-1]:
+            folder = folder / step
+            try:
+                mode = folder.lstat().st_mode
+            except FileNotFoundError:
+                folder.mkdir(exist_ok=True)
+                continue
+            if not stat.S_ISDIR(mode):
+                raise InvalidPath(
+                    f"{name} cannot be written.",
+                    why=f"{folder.relative_to(self.root)} is a link or a file, not a folder.",
+                    remedy="Put a folder in its place.",
+                )
+
+    def exists(self, name: str) -> bool:
+        return os.path.lexists(self.root / name)
+
+    def untouched(self, name: str) -> bool:
+        """Whether the file is still as our own last write left it."""
+        mark = self.written.get(name)
+        if mark is None:
+            return False
+        try:
+            return _mark((self.root / name).lstat()) == mark
+        except OSError:
+            return False
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a regular file that no link leads to; None for anything else, or when it has just gone."""
+        folder = self.root
+        for step in name.split("/")[:-1]:
+            folder = folder / step
+            if folder.is_symlink():
+                return None
+        try:
+            descriptor = os.open(
+                self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            )  # not blocking: a FIFO that bears the name of a note must not stop us
+        except OSError:
+            return None
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
+                return None
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def repair(self, records: Iterable[Record], blob: Callable[[str], bytes | None]) -> list[str]:
+        """Brings the files of records that may not have reached the disk to their last state; returns the mended.
+
+        A file that holds something else than any of its recorded states, and is not torn, was edited by a person and
+        stays.
+        """
+        states: dict[str, list[str | None]] = {}
+        contents: dict[str, bytes] = {}
+        for record in records:
+            for change in record.changes:
+                if change.outside:
+                    states.pop(change.path, None)
+                    continue
+                known = states.setdefault(change.path, [change.old])
+                known.append(change.new)
+                if change.new is not None:
+                    contents[change.new] = _content(change, contents, blob)
+        return [path for path, known in states.items() if self._repair(path, known, contents)]
+
+    def _repair(self, path: str, known: list[str | None], contents: Mapping[str, bytes]) -> bool:
+        wanted = known[-1]
+        found = self.read(path)
+        actual = None if found is None else object_id("blob", found)
+        if actual == wanted:
+            return False
+        if wanted is None:
+            (self.root / path).unlink(missing_ok=True)
+            return True
+        if found is not None and actual not in known and not _torn(found, contents[wanted]):
+            return False
+        if found is None and self.exists(path):
+            return False  # a link or something else stands there now: somebody's doing
+        self._folder(path)
+        self._replace(path, contents[wanted])
+        return True
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Syncs files and their folders; what has gone meanwhile is passed over."""
+        folders: set[Path] = set()
+        for name in paths:
+            path = self.root / name
+            try:
+                sync_path(path)
+            except FileNotFoundError:
+                pass
+            folders.update(p for p in path.parents if p.is_relative_to(self.root))
+        for folder in sorted(folders):
+            if folder.exists():
+                sync_path(folder)
+
+
+def _content(change: FileChange, contents: Mapping[str, bytes], blob: Callable[[str], bytes | None]) -> bytes:
+    if not change.appended or change.old is None:
+        return change.data
+    before = contents.get(change.old)
+    if before is None:
+        before = blob(change.old) or b""
+    return before + change.data
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _mark(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _torn(found: bytes, wanted: bytes) -> bool:
+    """Whether `found` is what a loss of power leaves of `wanted`: cut short, or with blocks of zeros."""
+    return wanted.startswith(found.rstrip(b"\0")) or (b"\0" * 64 in found and b"\0" not in wanted)

@@ -2,7 +2,9 @@
 
 `<git dir>/memoranda/` holds numbered segments of records, the lock of the writers, and `state`, a few numbers that all
 processes share through a memory map: the current segment and how far its records stand in the working tree.
-A record is acknowledged when one `fdatasync`, shared by all who wait, has covered it.
+A record is acknowledged when one `fdatasync`, shared by all who wait, has covered it. A segment is filled with zeros
+ahead of its records: a sync that changes no file size does not wait for the file system's journal (measured on ext4:
+0.09 ms against 0.3 to 4). Zeros behind the last record end the log.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ from pathlib import Path
 
 from memoranda.errors import HomeDamaged, ReadOnlyHome
 from memoranda.home.durable import FileLock, sync_data, sync_path
-from memoranda.home.record import Record, decode, encode
+from memoranda.home.record import FRAME_SIZE, Record, decode, encode
 
 _HEAD = struct.Struct(">8sQ")  # a segment begins with a magic and the sequence number before its first record
 _MAGIC = b"MEMLOG1\n"
 _STATE = struct.Struct("=QQ32s")  # segment, offset up to which the working tree is written, boot
 HEAD_SIZE = _HEAD.size
 ROTATE_AT = 4 << 20
+_AHEAD = 256 << 10
 
 
 def boot_id() -> bytes:
@@ -121,7 +124,7 @@ class IntakeLog:
     def _make_segment(self, segment: int, last: int) -> None:
         fresh = self._folder / f"segment.{os.getpid()}.tmp"
         with fresh.open("wb") as file:
-            file.write(_HEAD.pack(_MAGIC, last))
+            file.write(_HEAD.pack(_MAGIC, last) + bytes(_AHEAD))
             file.flush()
             sync_data(file.fileno())
         fresh.replace(self._path(segment))
@@ -131,7 +134,7 @@ class IntakeLog:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         path = self._path(segment)
-        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         magic, last = _HEAD.unpack(os.pread(self._descriptor, HEAD_SIZE, 0).ljust(HEAD_SIZE, b"\0"))
         if magic != _MAGIC:
             raise HomeDamaged(
@@ -161,17 +164,22 @@ class IntakeLog:
                 self._open_segment(current, HEAD_SIZE)
 
     def _read_tail(self) -> None:
-        size = os.fstat(self._descriptor).st_size
-        if size <= self._read_at:
+        if not any(os.pread(self._descriptor, FRAME_SIZE, self._read_at)):
             return
-        buffer = os.pread(self._descriptor, size - self._read_at, self._read_at)
+        buffer = os.pread(self._descriptor, os.fstat(self._descriptor).st_size - self._read_at, self._read_at)
         at = 0
-        while (found := decode(buffer, at)) is not None:
+        while (found := decode(buffer, at, self._last + 1)) is not None:
             record, at = found
             self.records.append(record)
             self._ends.append(self._read_at + at)
             self._last = record.seq
         self._read_at += at
+
+    def _wipe_torn(self) -> None:
+        """Fills what a writer left that died in the middle of a record with zeros: its text could look like a record."""
+        if any(os.pread(self._descriptor, FRAME_SIZE, self._read_at)):
+            rest = os.fstat(self._descriptor).st_size - self._read_at
+            os.pwrite(self._descriptor, bytes(rest), self._read_at)
 
     def forget(self, seq: int) -> None:
         """Lets go of the records up to `seq`: they are in Git."""
@@ -206,19 +214,19 @@ class IntakeLog:
             )
         with self._locked():
             self.refresh()
-            if os.fstat(self._descriptor).st_size > self._read_at:
-                os.ftruncate(self._descriptor, self._read_at)  # a writer died in the middle of a record
+            self._wipe_torn()
             yield
 
     def append(self, record: Record) -> int:
         """Appends one record (inside `writing`) and returns the offset of its end; not yet durable."""
         data = encode(record)
+        size = os.fstat(self._descriptor).st_size
         try:
-            written = os.write(self._descriptor, data)
-            if written != len(data):
-                os.ftruncate(self._descriptor, self._read_at)
-                raise OSError(f"only {written} of {len(data)} bytes could be written")
+            if self._read_at + len(data) + FRAME_SIZE > size:
+                _write_at(self._descriptor, bytes(len(data) + _AHEAD), size)
+            _write_at(self._descriptor, data, self._read_at)
         except OSError as error:
+            os.ftruncate(self._descriptor, self._read_at)
             raise ReadOnlyHome(
                 "The intake log could not be written.", why=str(error), remedy="Make room on the disk and try again."
             ) from error
@@ -235,16 +243,19 @@ class IntakeLog:
             assert self.records[-1] is record
             self.records.pop()
             self._ends.pop()
-            self._read_at -= len(encode(record))
+            size = len(encode(record))
+            self._read_at -= size
             self._last = record.seq - 1
-            os.ftruncate(self._descriptor, self._read_at)
+            os.pwrite(self._descriptor, bytes(size), self._read_at)
 
     def everything(self) -> list[Record]:
         """Every record of the current segment, read afresh: what may not have reached the working tree."""
         buffer = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         found, at = [], HEAD_SIZE
-        while (one := decode(buffer, at)) is not None:
+        seq = _HEAD.unpack_from(buffer)[1]
+        while (one := decode(buffer, at, seq + 1)) is not None:
             record, at = one
+            seq = record.seq
             found.append(record)
         return found
 
@@ -305,3 +316,10 @@ class IntakeLog:
         os.close(self._descriptor)
         self._file_lock.close()
         self._state.close()
+
+
+def _write_at(descriptor: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        done = os.pwrite(descriptor, view, offset)
+        view, offset = view[done:], offset + done

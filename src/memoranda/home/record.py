@@ -65,14 +65,14 @@ def encode(record: Record) -> bytes:
     return _FRAME.pack(_MAGIC, len(head), len(data), record.seq, crc) + head + data
 
 
-def decode(buffer: bytes, at: int) -> tuple[Record, int] | None:
-    """The record that begins at `at` and where the next one begins; None when it is incomplete or damaged."""
+def decode(buffer: bytes, at: int, expected: int) -> tuple[Record, int] | None:
+    """Record number `expected`, at `at`, and where the next one begins; None when it is incomplete or damaged."""
     if len(buffer) - at < FRAME_SIZE:
         return None
     magic, head_size, data_size, seq, crc = _FRAME.unpack_from(buffer, at)
     start = at + FRAME_SIZE
     end = start + head_size + data_size
-    if magic != _MAGIC or end > len(buffer) or zlib.crc32(buffer[start:end]) != crc:
+    if magic != _MAGIC or seq != expected or end > len(buffer) or zlib.crc32(buffer[start:end]) != crc:
         return None
     header = json.loads(buffer[start : start + head_size])
     changes, place = [], start + head_size

@@ -67,12 +67,16 @@ def _with_scalar(text: str, span: yamlread.Span, written: str) -> str:
     old = text[start:end]
     kept = old[len(old.rstrip()) :] if "\n" in old else ""  # a block of text owns the line end after it
     gap = "" if text[start - 1 : start] in (" ", "\t") else " "
-    return f"{text[:start]}{gap}{written}{kept}{text[end:]}"
+    rest = text[end:]
+    if rest.startswith("#"):  # a comment may touch a quotation mark, and nothing else
+        rest = " " + rest
+    return f"{text[:start]}{gap}{written}{kept}{rest}"
 
 
 def _with_block(text: str, span: yamlread.Span, value: object, newline: str) -> str:
     """A list or mapping spread over lines, replaced; a list stays one and keeps the lines of entries that stay."""
-    stop = _line_end(text, span.value_end)
+    # An entry without a value ends, for the parser, where the next thing begins.
+    stop = _line_end(text, max(len(text[: span.value_end].rstrip()), span.value_start))
     colon = text.index(":", span.key_end) + 1
     first = _line_start(text, span.value_start)
     if not (isinstance(value, list) and value and span.items and first > colon):

@@ -83,7 +83,7 @@ def check_path(path: str) -> str:
         raise _refuse("It is empty.")
     if "\x00" in path or "\\" in path:
         raise _refuse("It holds a NUL or a backslash.")
-    if path[0] == "/" or path[1:2] == ":":
+    if path[0] == "/" or (path[1:2] == ":" and path[2:3] in ("", "/")):
         raise _refuse("It is absolute.")
     if len(path) > 1000 and len(path.encode("utf-8", "surrogatepass")) > 4000:
         raise _refuse("It is longer than file systems allow.")

@@ -59,6 +59,14 @@ def test_a_list_satisfies_the_project_file(name: str) -> None:
         assert all(asked.specifier.contains(version) for version in versions), asked.name
 
 
+def test_each_direct_dependency_is_accounted_for() -> None:
+    page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
+    asked = {canonicalize_name(Requirement(text).name) for texts in declared().values() for text in texts}
+    named = set(re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.M)) | {"pygit2"}
+    assert named == asked | {"editables"}, "docs/dependencies.md names others than the project file"
+    assert "`pygit2`" in page
+
+
 def test_the_lists_agree() -> None:
     run = pins("run")
     for name in ("dev", "bench"):

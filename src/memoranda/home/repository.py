@@ -16,7 +16,7 @@ from typing import Any
 from memoranda.context import Context
 from memoranda.errors import HomeDamaged, HomeFormatUnknown, NotFound, ReadOnlyHome, RefMoved
 from memoranda.home.background import Background
-from memoranda.home.committer import Committer
+from memoranda.home.committer import Committer, Group
 from memoranda.home.disk import DiskStore
 from memoranda.home.git import Git
 from memoranda.home.gitindex import GitIndex
@@ -41,6 +41,15 @@ class Change:
     data: bytes | None
     appended: bool = False
     laid: bool = False  # the bytes stand in the working tree already
+
+
+@dataclass(frozen=True, slots=True)
+class Appending:
+    """An append that is about to happen: the blob that the file will be, and the line that it begins at."""
+
+    change: Change
+    blob: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,7 @@ class Repository:
         self._trees: dict[str, TreeEditor] = {}
         self.refused: dict[str, str] = {}
         self._open: tuple[str, str, bytes, int] = ("", "", b"", -1)  # the open journal: path, blob, content, record
+        self._coming: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")  # what `appending` foresaw
         place = self._committer.position()
         self._log.skip_to(place.segment, place.offset, place.seq)
         self._log.refresh()
@@ -149,6 +159,10 @@ class Repository:
             return group.main[1]
         return None
 
+    def last_group(self) -> Group | None:
+        """The newest group of commits that this clone made."""
+        return self._committer.last_group()
+
     def known(self, snapshot: Snapshot) -> Callable[[str], str | None]:
         """A function that gives the blob id of a path in a snapshot."""
         overlay = {change.path: change.new for record in snapshot.tail for change in record.changes}
@@ -158,6 +172,10 @@ class Repository:
             return overlay[path] if path in overlay else tree.get(path)
 
         return blob_of
+
+    def blob_at(self, commit: str, path: str) -> str | None:
+        """The blob id of `path` at a commit."""
+        return self._tree(commit).get(path)
 
     def _tree(self, commit: str | None) -> TreeEditor:
         if commit is None:
@@ -238,12 +256,14 @@ class Repository:
             draft = build(at)
             record = self._record(draft, at)
             end = self._log.append(record)
+            applied: list[FileChange] = []
             try:
                 for change in record.changes:
                     self.worktree.apply(change)
+                    applied.append(change)
             except OSError as error:
                 self._log.undo(record)
-                self._unapply(record)
+                self.worktree.take_back(applied)
                 raise ReadOnlyHome(
                     "A file of the Home could not be written.",
                     why=str(error),
@@ -259,14 +279,10 @@ class Repository:
         files = []
         blobs: dict[str, str | None] = {}
         for change in draft.changes:
-            old, before = self._before(change)
-            data = change.data
-            new = None if data is None else object_id("blob", before + data)
-            if change.appended and new is not None:
-                self._open = (change.path, new, before + (data or b""), self._log.last + 1)
+            old, new = self._pair(change)
             blobs[change.path] = new
             appended = change.appended and old is not None
-            files.append(FileChange(change.path, old, new, data or b"", appended, change.laid))
+            files.append(FileChange(change.path, old, new, change.data or b"", appended, change.laid))
         lines: list[str] = []
         for line in draft.ledger:
             filled = {"n": self._log.last + 1, "at": at.isoformat(), **line}
@@ -276,6 +292,20 @@ class Repository:
         return Record(
             self._log.last + 1, at, draft.op, draft.reason, draft.author, draft.trailers, tuple(files), tuple(lines)
         )
+
+    def _pair(self, change: Change) -> tuple[str | None, str | None]:
+        """The blobs of a path before and after a change; an append's content is held for the next one."""
+        if change.data is None:
+            return self._before(change)[0], None
+        path, old, before, new, content = self._coming
+        if not change.appended or path != change.path or len(content) != len(before) + len(change.data):
+            old, before = self._before(change)
+            content = before + change.data
+            new = object_id("blob", content)
+        self._coming = ("", None, b"", "", b"")
+        if change.appended:
+            self._open = (change.path, new, content, self._log.last + 1)
+        return old, new
 
     def _before(self, change: Change) -> tuple[str | None, bytes]:
         """The blob that a change replaces, and for an append the bytes that it continues."""
@@ -299,11 +329,14 @@ class Repository:
             )
         return old, data
 
-    def _unapply(self, record: Record) -> None:
-        for change in record.changes:
-            data = self.worktree.read(change.path)
-            if change.old is None and data is not None and not change.outside:
-                (self.root / change.path).unlink(missing_ok=True)
+    def appending(self, path: str, data: bytes) -> Appending:
+        """What appending `data` to `path` will make of it; only inside the `build` of a `write`."""
+        change = Change(path, data, appended=True)
+        old, before = self._before(change)
+        content = before + data
+        blob = object_id("blob", content)
+        self._coming = (path, old, before, blob, content)
+        return Appending(change, blob, before.count(b"\n") + 1)
 
     def _repair(self) -> None:
         self.worktree.repair(self._log.everything(), self.blob)

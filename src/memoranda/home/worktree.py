@@ -42,6 +42,17 @@ class Worktree:
         else:
             self._replace(change.path, change.data)
 
+    def take_back(self, applied: Iterable[FileChange]) -> None:
+        """Undoes new files and appends that `apply` made a moment ago; a replaced file is left to `repair`."""
+        for change in applied:
+            path = self.root / change.path
+            if change.outside or change.new is None:
+                continue
+            if change.appended:
+                os.truncate(path, path.stat().st_size - len(change.data))
+            elif change.old is None:
+                path.unlink(missing_ok=True)
+
     def _replace(self, name: str, data: bytes) -> None:
         path = self.root / name
         fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")

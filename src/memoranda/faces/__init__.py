@@ -1,0 +1,1 @@
+"""The ways in: command line, MCP, Python. A face translates and decides nothing."""

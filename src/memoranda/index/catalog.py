@@ -1,0 +1,403 @@
+"""The catalog: every note and journal entry with what can change while its text does not.
+
+A derivative like every index (SQLite in `.memoranda/`), made from Git, the log and the ledger; lists, chains and the
+labels of what recall finds are answered from it. A note that was edited or deleted keeps its former rows with the time
+in which they were known, so that `known_at` can be asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memoranda.errors import IndexDamaged
+from memoranda.index.recipe import Recipe
+from memoranda.notes.chains import Link
+from memoranda.notes.times import from_ms, to_ms
+
+RECIPE = Recipe("catalog", 1)
+FILE = "catalog.sqlite"
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines INTEGER NOT NULL)
+  WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS notes (
+  row INTEGER PRIMARY KEY, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL, live INTEGER NOT NULL,
+  known_from INTEGER NOT NULL, known_to INTEGER, kind TEXT NOT NULL, subject TEXT, scope TEXT NOT NULL,
+  owner TEXT NOT NULL, valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
+  taint TEXT NOT NULL, reviewed INTEGER NOT NULL, classification TEXT NOT NULL, generated INTEGER NOT NULL,
+  sources TEXT NOT NULL, supersedes TEXT NOT NULL, title TEXT NOT NULL, tags TEXT NOT NULL, links TEXT NOT NULL,
+  body TEXT NOT NULL, front_lines INTEGER NOT NULL, problems TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS notes_id ON notes (id);
+CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
+CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
+CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTEGER NOT NULL,
+  PRIMARY KEY (old, new, row)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS edges_row ON edges (row);
+CREATE TABLE IF NOT EXISTS entries (
+  row INTEGER PRIMARY KEY, path TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL,
+  at INTEGER NOT NULL, speaker TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS entries_key ON entries (key);
+CREATE UNIQUE INDEX IF NOT EXISTS entries_place ON entries (path, place);
+CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
+CREATE TABLE IF NOT EXISTS ledger (
+  about TEXT PRIMARY KEY, kind TEXT NOT NULL, at INTEGER, session TEXT, agent TEXT, user TEXT, origin TEXT,
+  taint TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS ledger_session ON ledger (session);
+CREATE TABLE IF NOT EXISTS feed (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, live INTEGER NOT NULL);
+"""
+
+_NOTE_COLUMNS = [
+    "row",
+    "path",
+    "blob",
+    "key",
+    "id",
+    "live",
+    "known_from",
+    "known_to",
+    "kind",
+    "subject",
+    "scope",
+    "owner",
+    "valid_from",
+    "valid_to",
+    "recorded_at",
+    "confidence",
+    "origin",
+    "taint",
+    "reviewed",
+    "classification",
+    "generated",
+    "sources",
+    "supersedes",
+    "title",
+    "tags",
+    "links",
+    "body",
+    "front_lines",
+    "problems",
+]
+_SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in _NOTE_COLUMNS)} FROM notes n "
+_LISTS = ("taint", "sources", "supersedes", "tags", "links", "problems")
+_FEW = 400  # parameters of one SQL statement
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A note as the catalog knows it. `key` is its document in the content indexes. `known_to` is None while the row is what the path holds (`live`)."""
+
+    row: int
+    path: str
+    blob: str
+    key: str
+    id: str
+    live: bool
+    known_from: datetime
+    known_to: datetime | None
+    kind: str
+    subject: str | None
+    scope: str
+    owner: dict[str, str]
+    valid_from: datetime | None
+    valid_to: datetime | None
+    recorded_at: str | None
+    confidence: float | None
+    origin: str
+    taint: tuple[str, ...]
+    reviewed: bool
+    classification: str
+    generated: bool
+    sources: tuple[str, ...]
+    supersedes: tuple[str, ...]
+    title: str
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    body: str
+    front_lines: int
+    problems: tuple[str, ...]
+
+    def known_at(self, t: datetime) -> bool:
+        return self.known_from <= t and (self.known_to is None or t < self.known_to)
+
+    def link(self) -> Link:
+        return Link(self.id, self.supersedes, self.valid_from, self.valid_to, self.known_from)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines."""
+
+    path: str
+    place: int
+    id: str
+    key: str
+    at: datetime
+    speaker: str
+    first: int
+    last: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """What the ledger says of a note's bytes (by blob) or of a journal entry (by id)."""
+
+    kind: str
+    at: datetime | None
+    session: str | None
+    agent: str | None
+    user: str | None
+    origin: str | None
+    taint: tuple[str, ...]
+
+
+class Catalog:
+    """The open catalog of one Home. One thread at a time."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.db = connection
+
+    @staticmethod
+    def open(directory: Path) -> Catalog:
+        """Opens or makes the catalog in `directory`; IndexDamaged when the file is not one."""
+        directory.mkdir(parents=True, exist_ok=True)
+        try:
+            db = sqlite3.connect(directory / FILE, timeout=60, isolation_level=None, check_same_thread=False)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
+            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
+                db.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise IndexDamaged(
+                "The catalog cannot be read.", why=str(error), remedy="Run `memoranda index rebuild`: it is a cache."
+            ) from error
+        return Catalog(db)
+
+    def close(self) -> None:
+        self.db.close()
+
+    # State
+
+    def state(self, name: str) -> str | None:
+        row = self.db.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def set_state(self, **values: str | None) -> None:
+        for name, value in values.items():
+            if value is None:
+                self.db.execute("DELETE FROM state WHERE name = ?", (name,))
+            else:
+                self.db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
+
+    # Notes
+
+    def _notes(self, where: str, values: Sequence[object] = ()) -> list[NoteRow]:
+        return [_note(row) for row in self.db.execute(_SELECT_NOTE + where, values)]
+
+    def _notes_in(self, column: str, values: Iterable[str], more: str = "") -> Iterator[NoteRow]:
+        wanted = list(dict.fromkeys(values))
+        for at in range(0, len(wanted), _FEW):
+            part = wanted[at : at + _FEW]
+            yield from self._notes(f"WHERE n.{column} IN ({_marks(part)}) {more} ORDER BY n.path, n.row", part)
+
+    def by_key(self, keys: Iterable[str]) -> dict[str, list[NoteRow]]:
+        """The rows, live and former, of these documents."""
+        found: dict[str, list[NoteRow]] = {}
+        for row in self._notes_in("key", keys):
+            found.setdefault(row.key, []).append(row)
+        return found
+
+    def by_id(self, note_id: str, known_at: datetime | None = None) -> list[NoteRow]:
+        """The rows with this id, known now or at `known_at`; several when files share the id, by path."""
+        rows = self._notes("WHERE n.id = ? ORDER BY n.path, n.row", (note_id,))
+        return [row for row in rows if (row.live if known_at is None else row.known_at(known_at))]
+
+    def by_path(self, path: str) -> NoteRow | None:
+        rows = self._notes("WHERE n.path = ? AND n.live = 1", (path,))
+        return rows[0] if rows else None
+
+    def at_path(self, path: str) -> list[NoteRow]:
+        """Every state of the note at this path, oldest first."""
+        return self._notes("WHERE n.path = ? ORDER BY n.row", (path,))
+
+    def live_notes(self, where: str = "", values: Sequence[object] = ()) -> Iterator[NoteRow]:
+        """All notes that hold a path now, by path; `where` narrows (columns are `n.…`)."""
+        cursor = self.db.execute(f"{_SELECT_NOTE}WHERE n.live = 1 {where} ORDER BY n.path", values)
+        return (_note(row) for row in cursor)
+
+    def count_notes(self) -> int:
+        return int(self.db.execute("SELECT count(*) FROM notes WHERE live = 1").fetchone()[0])
+
+    def count_entries(self) -> int:
+        return int(self.db.execute("SELECT count(*) FROM entries").fetchone()[0])
+
+    # Chains
+
+    def linked(self, ids: Iterable[str]) -> set[str]:
+        """Which of these ids are named or name another in a `supersedes`."""
+        found: set[str] = set()
+        wanted = list(dict.fromkeys(ids))
+        for at in range(0, len(wanted), _FEW):
+            part = wanted[at : at + _FEW]
+            found.update(r[0] for r in self.db.execute(f"SELECT old FROM edges WHERE old IN ({_marks(part)})", part))
+        return found
+
+    def successors(self, note_id: str) -> tuple[str, ...]:
+        """The ids of the notes that supersede this one now, oldest first."""
+        rows = self.db.execute(
+            "SELECT DISTINCT n.id, n.known_from FROM edges e JOIN notes n ON n.row = e.row"
+            " WHERE e.old = ? AND n.live = 1 ORDER BY n.known_from, n.id",
+            (note_id,),
+        )
+        return tuple(dict.fromkeys(row[0] for row in rows))
+
+    def component(self, note_id: str, known_at: datetime | None = None) -> list[NoteRow]:
+        """The rows of every note that this id is linked with, directly or not, as known now or at `known_at`."""
+        seen: set[str] = set()
+        todo = [note_id]
+        rows: list[NoteRow] = []
+        while todo:
+            now = todo.pop()
+            if now in seen:
+                continue
+            seen.add(now)
+            here = self.by_id(now, known_at)
+            rows += here
+            for row in here:
+                todo += row.supersedes
+            todo += [r[0] for r in self.db.execute("SELECT DISTINCT new FROM edges WHERE old = ?", (now,))]
+        return rows
+
+    # Journal
+
+    def entries_by_key(self, keys: Iterable[str]) -> dict[str, EntryRow]:
+        found: dict[str, EntryRow] = {}
+        wanted = list(dict.fromkeys(keys))
+        for at in range(0, len(wanted), _FEW):
+            part = wanted[at : at + _FEW]
+            for row in self.db.execute(f"{_SELECT_ENTRY} WHERE key IN ({_marks(part)}) ORDER BY path, place", part):
+                entry = _entry(row)
+                found.setdefault(entry.key, entry)
+        return found
+
+    def entry(self, entry_id: str) -> EntryRow | None:
+        row = self.db.execute(f"{_SELECT_ENTRY} WHERE id = ? ORDER BY path, place", (entry_id,)).fetchone()
+        return _entry(row) if row else None
+
+    def known_entries(self, ids: Iterable[str]) -> set[str]:
+        """Which of these entries some journal holds."""
+        wanted = list(dict.fromkeys(ids))
+        found: set[str] = set()
+        for at in range(0, len(wanted), _FEW):
+            part = wanted[at : at + _FEW]
+            found.update(r[0] for r in self.db.execute(f"SELECT id FROM entries WHERE id IN ({_marks(part)})", part))
+        return found
+
+    def entries_at(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], EntryRow]:
+        """The entries at (path, place), those that exist."""
+        found = {}
+        for path, place in places:
+            row = self.db.execute(f"{_SELECT_ENTRY} WHERE path = ? AND place = ?", (path, place)).fetchone()
+            if row:
+                found[path, place] = _entry(row)
+        return found
+
+    def session_keys(self, session: str) -> list[str]:
+        """The keys of a session's entries, in the order in which they were said."""
+        rows = self.db.execute(
+            "SELECT e.key FROM ledger l JOIN entries e ON e.id = l.about WHERE l.session = ? ORDER BY e.path, e.place",
+            (session,),
+        )
+        return [row[0] for row in rows]
+
+    def blob_of(self, path: str) -> str | None:
+        row = self.db.execute("SELECT blob FROM files WHERE path = ?", (path,)).fetchone()
+        return row[0] if row else None
+
+    def blobs(self) -> set[str]:
+        """The blobs of all files there are now."""
+        return {row[0] for row in self.db.execute("SELECT blob FROM files")}
+
+    # Ledger
+
+    def wrote(self, about: Iterable[str]) -> dict[str, Wrote]:
+        """What the ledger says about blobs of notes and ids of entries."""
+        found: dict[str, Wrote] = {}
+        wanted = list(dict.fromkeys(about))
+        for at in range(0, len(wanted), _FEW):
+            part = wanted[at : at + _FEW]
+            for row in self.db.execute(f"{_SELECT_LEDGER} WHERE about IN ({_marks(part)})", part):
+                found[row[0]] = Wrote(row[1], from_ms(row[2]), row[3], row[4], row[5], row[6], _tuple(row[7]))
+        return found
+
+
+_SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text FROM entries"
+_SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint FROM ledger"
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _tuple(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def _seconds(value: int | None) -> datetime | None:
+    return None if value is None else datetime.fromtimestamp(value, UTC)
+
+
+def _note(r: Sequence[Any]) -> NoteRow:
+    fields = dict(zip(_NOTE_COLUMNS, r, strict=True))
+    for name in ("live", "reviewed", "generated"):
+        fields[name] = bool(fields[name])
+    for name in ("known_from", "known_to"):
+        fields[name] = _seconds(fields[name])
+    for name in ("valid_from", "valid_to"):
+        fields[name] = from_ms(fields[name])
+    for name in _LISTS:
+        fields[name] = _tuple(fields[name])
+    fields["owner"] = {} if fields["owner"] == "{}" else json.loads(fields["owner"])
+    return NoteRow(**fields)
+
+
+def _entry(r: Sequence[Any]) -> EntryRow:
+    at = from_ms(r[4])
+    assert at is not None
+    return EntryRow(r[0], r[1], r[2], r[3], at, *r[5:9])
+
+
+def note_key(blob: str, title: str) -> str:
+    """The key of a note's document: its bytes, and its title, which a file without one has from its name."""
+    return hashlib.sha1(f"{blob}\n{title}".encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+
+
+def document_title(path: str, note: Any) -> str:
+    """The title that people gave; a file name that we built from the note's first words is none."""
+    stem = path.rpartition("/")[2].removesuffix(".md")
+    return "" if note.title == stem and stem.endswith("-" + note.id[-6:]) else str(note.title)
+
+
+def note_values(path: str, blob: str, known_from: int, known_to: int | None, note: Any) -> tuple[object, ...]:
+    """The columns of a note's row, in the order of the table; `note` is a `notes.model.Note`, times in seconds."""
+    title = document_title(path, note)
+    return (
+        path, blob, note_key(blob, title), note.id, int(known_to is None), known_from, known_to, note.kind, note.subject, note.scope,
+        json.dumps(note.owner) if note.owner else "{}", to_ms(note.valid_from), to_ms(note.valid_to),
+        None if note.recorded_at is None else note.recorded_at.isoformat().replace("+00:00", "Z"), note.confidence,
+        note.origin, _list(note.taint), int(note.reviewed), note.classification, int(note.generated),
+        _list(note.sources), _list(note.supersedes), title, _list(note.tags), _list(note.links), note.body,
+        note.front_lines, _list(note.problems),
+    )  # fmt: skip
+
+
+def _list(values: Sequence[str]) -> str:
+    return json.dumps(values) if values else "[]"

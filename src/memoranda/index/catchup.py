@@ -1,0 +1,188 @@
+"""Brings a catalog from the state it reflects to a Home's present one: it costs what changed.
+
+The state is a commit, the number of the last record of the log, and the commit of the ledger. When the commit has moved
+on, the commits between tell what changed and when it became known; when it has moved elsewhere (a rebase, another
+branch), the catalog is made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda.home.ledger import read_lines
+from memoranda.home.objects import read_tree
+from memoranda.home.record import Record
+from memoranda.home.repository import Repository, Snapshot
+from memoranda.home.store import LEDGER_REF
+from memoranda.index.catalog import Catalog
+from memoranda.index.fill import Filler, Version
+from memoranda.notes.journal import is_journal_path
+
+Progress = Callable[[str, int, int], None]
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """What a catch-up did: whether anything changed, and whether everything was made again, and why."""
+
+    changed: bool
+    rebuilt: str | None = None
+
+
+class CatchUp:
+    """Brings one catalog up to date with one repository."""
+
+    def __init__(self, repository: Repository, catalog: Catalog, progress: Progress | None = None) -> None:
+        self._repository = repository
+        self._catalog = catalog
+        self._progress = progress
+        self._filler = Filler(catalog, repository.ours.__contains__, repository.blob)
+
+    def run(self, snapshot: Snapshot) -> CaughtUp:
+        """One transaction; afterwards the catalog reflects `snapshot` and the ledger."""
+        catalog = self._catalog
+        ledger = self._repository.store.ref(LEDGER_REF)
+        if self._reflects(snapshot, ledger):
+            return CaughtUp(False)
+        catalog.db.execute("BEGIN IMMEDIATE")
+        try:
+            if self._reflects(snapshot, ledger):  # another process did it while we waited
+                return CaughtUp(False)
+            rebuilt = self._commits(snapshot)
+            self._records(snapshot.tail)
+            self._ledger(ledger)
+            catalog.set_state(commit=snapshot.commit or "", seq=str(snapshot.seq), ledger=ledger or "")
+            catalog.db.execute("COMMIT")
+        finally:
+            if catalog.db.in_transaction:
+                catalog.db.execute("ROLLBACK")
+        return CaughtUp(True, rebuilt)
+
+    def _reflects(self, snapshot: Snapshot, ledger: str | None) -> bool:
+        state = self._catalog.state
+        commit, seq = state("commit"), state("seq")
+        if commit is None or seq is None:
+            return False
+        if commit != (snapshot.commit or ""):
+            # The usual case after our own commits: everything in them was taken in from the log already.
+            if self._repository.advanced(commit or None, int(seq)) != snapshot.commit:
+                return False
+            self._catalog.set_state(commit=snapshot.commit or "")
+        if int(seq) < snapshot.seq:
+            return False
+        return ledger == (state("ledger") or None) or self._own_ledger(ledger, int(seq))
+
+    def _own_ledger(self, ledger: str | None, seq: int) -> bool:
+        """Whether the ledger moved only by our own group, whose lines came with the log's records."""
+        group = self._repository.last_group()
+        held = self._catalog.state("ledger") or None
+        if group is None or group.ledger != (held, ledger) or seq < group.after.seq:
+            return False
+        self._catalog.set_state(ledger=ledger)
+        return True
+
+    # Commits
+
+    def _commits(self, snapshot: Snapshot) -> str | None:
+        """Takes in what is committed; returns why everything was made again, if it was."""
+        state = self._catalog.state("commit")
+        new = snapshot.commit
+        if new is None or state == new:
+            return None
+        store = self._repository.store
+        reason = None
+        old = state or None
+        if old is not None and not store.is_ancestor(old, new):
+            reason, old = "the branch was rewritten or another one was checked out", None
+        if old is None:
+            reason = reason or ("there was none" if not state else None)
+            self._clear()
+        self._steps(old, new)
+        return reason
+
+    def _clear(self) -> None:
+        for table in ("files", "notes", "edges", "entries", "feed"):
+            self._catalog.db.execute(f"DELETE FROM {table}")
+        self._catalog.set_state(identity=None)
+
+    def _steps(self, old: str | None, new: str) -> None:
+        """Brings every path from its blob at `old` to its blob at `new`, with what lay between."""
+        repository = self._repository
+        final = {c.path: c.new for c in repository.store.changes(old, new) if c.path in repository.ours}
+        between: dict[str, list[Version]] = {}
+        newest = None
+        for step in repository.history(old, new):
+            newest = step.at
+            for change in step.changes:
+                if change.path in repository.ours:
+                    between.setdefault(change.path, []).append(Version(change.path, change.new, step.at))
+        assert newest is not None
+        plan: list[Version] = []
+        for path in sorted(final.keys() | between.keys()):
+            blob = final[path] if path in final else repository.blob_at(new, path)
+            plan += _versions(path, blob, between.get(path, []), newest)
+        self._carry_out(plan)
+
+    def _carry_out(self, plan: Sequence[Version]) -> None:
+        store = self._repository.store
+        for at in range(0, len(plan), _BATCH):
+            part = plan[at : at + _BATCH]
+            if self._progress:
+                self._progress("reading notes", at, len(plan))
+            found = iter(list(store.get_many([version.blob for version in part if version.blob is not None])))
+            for version in part:
+                item = next(found) if version.blob is not None else None
+                self._filler.step(version, item.data if item else None)
+        if self._progress and plan:
+            self._progress("reading notes", len(plan), len(plan))
+
+    # The log and the ledger
+
+    def _records(self, records: Iterable[Record]) -> None:
+        for record in records:
+            for change in record.changes:
+                if change.path not in self._repository.ours:
+                    continue
+                version = Version(change.path, change.new, record.at)
+                if change.appended and change.old is not None:
+                    self._filler.append(version, change.old, change.data)
+                else:
+                    self._filler.step(version, change.data if change.new else None)
+            self._filler.ledger(line for text in record.ledger for line in read_lines(text.encode()))
+
+    def _ledger(self, commit: str | None) -> None:
+        """Takes in the ledger's lines that are new since the last time: segments only ever grow."""
+        if commit is None or commit == self._catalog.state("ledger"):
+            return
+        store = self._repository.store
+        consumed: dict[str, tuple[str, int]] = {
+            name: (blob, size) for name, blob, size in json.loads(self._catalog.state("segments") or "[]")
+        }
+        root = store.get(f"{commit}^{{tree}}")
+        for _, folder, tree in read_tree(root.data if root else b""):
+            inside = store.get(tree)
+            for _, name, blob in read_tree(inside.data if inside else b""):
+                path = f"{folder.decode()}/{name.decode()}"
+                before, size = consumed.get(path, ("", 0))
+                if before == blob:
+                    continue
+                found = store.get(blob)
+                data = found.data if found else b""
+                self._filler.ledger(read_lines(data[size:]))
+                consumed[path] = (blob, len(data))
+        self._catalog.set_state(segments=json.dumps([[name, *pair] for name, pair in sorted(consumed.items())]))
+
+
+def _versions(path: str, final: str | None, between: list[Version], newest: datetime) -> list[Version]:
+    """The states of a path in order, the last of them `final`; a journal only grows, its last state says it all."""
+    steps: list[Version] = []
+    for version in between:
+        if not steps or steps[-1].blob != version.blob:
+            steps.append(version)
+    if not steps or steps[-1].blob != final:
+        steps.append(Version(path, final, newest))  # how a merge settled it
+    return steps[-1:] if is_journal_path(path) else steps

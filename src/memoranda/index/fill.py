@@ -1,0 +1,171 @@
+"""Fills the catalog: what a changed file, a record of the log or a line of the ledger means for its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memoranda.index.catalog import Catalog, document_title, note_key, note_values
+from memoranda.notes.journal import Entry, day_of, is_journal_path, parse_journal
+from memoranda.notes.model import read_note
+from memoranda.notes.times import parse_instant, to_ms
+
+_INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 28)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One state of one file: `blob` None where it was deleted; `at` is when the Home knew it."""
+
+    path: str
+    blob: str | None
+    at: datetime
+
+
+def entry_key(entry: Entry) -> str:
+    """The key of a journal entry's document: its content, 40 hex digits."""
+    told = f"{entry.id}\n{entry.at.isoformat()}\n{entry.speaker}\n{entry.text}"
+    return hashlib.sha1(told.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+
+
+class Filler:
+    """Writes into one catalog, inside a transaction of its caller.
+
+    Args:
+        is_note: whether a path is one of the Home's notes.
+        blob: gives the bytes of a blob, None when it is missing.
+    """
+
+    def __init__(self, catalog: Catalog, is_note: Callable[[str], bool], blob: Callable[[str], bytes | None]) -> None:
+        self._catalog = catalog
+        self._db = catalog.db
+        self._is_note = is_note
+        self._blob = blob
+
+    def step(self, version: Version, data: bytes | None = None) -> None:
+        """The file at this path has this blob from this time on; `data` saves reading it."""
+        current = self._catalog.blob_of(version.path)
+        if current == version.blob:
+            return
+        lines = 0
+        if is_journal_path(version.path):
+            lines = self._journal(version, data)
+        elif self._is_note(version.path):
+            self._note(version, data)
+        if version.blob is None:
+            self._db.execute("DELETE FROM files WHERE path = ?", (version.path,))
+        else:
+            self._db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (version.path, version.blob, lines))
+
+    def append(self, version: Version, old: str, data: bytes) -> None:
+        """A journal that stood at `old` got `data` at its end: costs the entry, not the day."""
+        row = self._db.execute("SELECT blob, lines FROM files WHERE path = ?", (version.path,)).fetchone()
+        if row is None or row[0] != old or version.blob is None or not is_journal_path(version.path):
+            self.step(version)
+            return
+        lines = int(row[1])
+        place = self._db.execute("SELECT count(*) FROM entries WHERE path = ?", (version.path,)).fetchone()[0]
+        fresh = parse_journal(data, day_of(version.path))
+        self._entries(version.path, place, [(entry_key(e), e) for e in fresh], lines)
+        for entry in fresh:
+            self._db.execute("INSERT INTO feed (key, live) VALUES (?, 1)", (entry_key(entry),))
+        self._db.execute(
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (version.path, version.blob, lines + data.count(b"\n"))
+        )
+
+    def _note(self, version: Version, data: bytes | None) -> None:
+        at = int(version.at.timestamp())
+        retired = self._db.execute("SELECT row, key FROM notes WHERE path = ? AND live = 1", (version.path,)).fetchall()
+        for row, key in retired:
+            self._db.execute("UPDATE notes SET live = 0, known_to = max(known_from, ?) WHERE row = ?", (at, row))
+            self._feed(key)
+        if version.blob is not None:
+            self._feed(self._insert(version, None, data))
+
+    def _insert(self, version: Version, known_to: int | None, data: bytes | None) -> str:
+        assert version.blob is not None
+        if data is None:
+            data = self._blob(version.blob) or b""
+        note = read_note(version.path, data)
+        known_from = int(version.at.timestamp())
+        values = note_values(version.path, version.blob, known_from, known_to, note)
+        row = self._db.execute(_INSERT_NOTE, values).lastrowid
+        for old in dict.fromkeys(note.supersedes):
+            self._db.execute("INSERT OR IGNORE INTO edges VALUES (?, ?, ?)", (old, note.id, row))
+        return note_key(version.blob, document_title(version.path, note))
+
+    def _feed(self, key: str) -> None:
+        """Tells the content indexes whether this key stands in some file now."""
+        live = self._db.execute("SELECT 1 FROM notes WHERE key = ? AND live = 1 LIMIT 1", (key,)).fetchone()
+        self._db.execute("INSERT INTO feed (key, live) VALUES (?, ?)", (key, int(live is not None)))
+
+    def _journal(self, version: Version, data: bytes | None) -> int:
+        """Takes in a whole journal file; returns how many lines it has."""
+        if version.blob is None:
+            data = b""
+        elif data is None:
+            data = self._blob(version.blob) or b""
+        fresh = [(entry_key(e), e) for e in parse_journal(data, day_of(version.path))]
+        held = self._db.execute(
+            "SELECT key, first, last FROM entries WHERE path = ? ORDER BY place", (version.path,)
+        ).fetchall()
+        same = 0
+        while same < min(len(held), len(fresh)) and held[same] == _mark(*fresh[same]):
+            same += 1
+        self._db.execute("DELETE FROM entries WHERE path = ? AND place >= ?", (version.path, same))
+        self._entries(version.path, same, fresh[same:], 0)
+        for key in dict.fromkeys((*(row[0] for row in held[same:]), *(key for key, _ in fresh[same:]))):
+            live = self._db.execute("SELECT 1 FROM entries WHERE key = ? LIMIT 1", (key,)).fetchone()
+            self._db.execute("INSERT INTO feed (key, live) VALUES (?, ?)", (key, int(live is not None)))
+        return data.count(b"\n")
+
+    def _entries(self, path: str, place: int, fresh: Sequence[tuple[str, Entry]], lines: int) -> None:
+        self._db.executemany(
+            "INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (path, place + n, e.id, key, to_ms(e.at), e.speaker, lines + e.start, lines + e.end, e.text)
+                for n, (key, e) in enumerate(fresh)
+            ],
+        )
+
+    def ledger(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Takes in what lines of the ledger say about notes and entries; saying it again changes nothing."""
+        rows = []
+        for line in lines:
+            at = _instant(line.get("at"))
+            common = (line.get("session"), line.get("agent"), line.get("user"), line.get("origin"))
+            taint = json.dumps(line.get("taint") or [])
+            for about in _abouts(line):
+                rows.append((about, str(line.get("kind")), at, *common, taint))
+        # The earliest line about some bytes counts: who wrote the same text again later is not its author.
+        self._db.executemany(
+            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (about) DO UPDATE SET kind = excluded.kind,"
+            " at = excluded.at, session = excluded.session, agent = excluded.agent, user = excluded.user,"
+            " origin = excluded.origin, taint = excluded.taint WHERE excluded.at < ledger.at",
+            rows,
+        )
+
+
+def _mark(key: str, entry: Entry) -> tuple[str, int, int]:
+    return key, entry.start, entry.end
+
+
+def _abouts(line: Mapping[str, Any]) -> list[str]:
+    kind = line.get("kind")
+    if kind == "entry":
+        return [str(line.get("id"))]
+    if kind == "entries":
+        return [str(item) for item in line.get("ids", ())]
+    if kind == "write" and line.get("blob"):
+        return [str(line["blob"])]
+    if kind == "writes":
+        return [str(item) for item in line.get("blobs", ())]
+    return []
+
+
+def _instant(value: object) -> int | None:
+    return to_ms(parse_instant(value)) if isinstance(value, str) else None

@@ -1,0 +1,266 @@
+"""All derivatives of one Home: the catalog and what is built on it, brought up to date together.
+
+Each lies in a directory of `.memoranda/` that bears its recipe's digest. A missing or damaged one is made again; what
+is found there of another recipe is foreign, is reported by `status` and never read.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoranda.context import Context
+from memoranda.errors import IndexDamaged
+from memoranda.home.repository import Repository, Snapshot
+from memoranda.index.catalog import RECIPE as CATALOG
+from memoranda.index.catalog import Catalog
+from memoranda.index.catchup import CatchUp, Progress
+from memoranda.index.lexical import Document, LexicalIndex
+from memoranda.index.recipe import Manifest, Recipe, read_manifest
+from memoranda.notes.journal import agent_of
+from memoranda.notes.times import format_instant
+
+_BATCH = 2000
+RECORDS = "(remember)"  # behind the speaker of a journal entry that only records a call
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """One directory of `.memoranda/`: `state` is fresh, behind, missing, damaged or foreign."""
+
+    name: str
+    recipe: Recipe | None
+    state: str
+    inputs: dict[str, str]
+    counts: dict[str, int]
+    built_at: str | None
+    took_ms: int | None
+    bytes: int
+
+
+class Indexes:
+    """The indexes of one repository; opened lazily, usable from several threads one at a time."""
+
+    def __init__(self, repository: Repository, context: Context, progress: Progress | None = None) -> None:
+        self.repository = repository
+        self._context = context
+        self._progress = progress
+        self._catalog: Catalog | None = None
+        self._lexical: LexicalIndex | None = None
+        self.lock = threading.RLock()
+        self.notices: list[str] = []  # what recall has to say about the state of the indexes
+
+    @property
+    def catalog(self) -> Catalog:
+        if self._catalog is None:
+            self._catalog = self._open_catalog()
+        return self._catalog
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        if self._lexical is None:
+            directory = self._directory(LexicalIndex.recipe())
+            try:
+                self._lexical = LexicalIndex.open(directory)
+            except IndexDamaged as error:
+                self.notices.append(f"{error.what} It was made again.")
+                shutil.rmtree(directory)
+                self._lexical = LexicalIndex.open(directory)
+        return self._lexical
+
+    def _open_catalog(self) -> Catalog:
+        directory = self._directory(CATALOG)
+        try:
+            return Catalog.open(directory)
+        except IndexDamaged as error:
+            self.notices.append(f"{error.what} It was made again.")
+            shutil.rmtree(directory)
+            return Catalog.open(directory)
+
+    def _directory(self, recipe: Recipe) -> Path:
+        cache = self.repository.layout.cache
+        if not (cache / ".gitignore").exists():  # deleted with everything else: Git must go on ignoring it
+            cache.mkdir(exist_ok=True)
+            (cache / ".gitignore").write_bytes(b"*\n")
+        return cache / recipe.directory_name()
+
+    # Catching up
+
+    def catch_up(self) -> Snapshot:
+        """Brings catalog and content indexes to the present; returns the snapshot that they reflect now."""
+        with self.lock:
+            self._reopen_if_deleted()
+            snapshot = self.repository.snapshot()
+            try:
+                self._bring(snapshot)
+            except (sqlite3.DatabaseError, IndexDamaged) as error:
+                self.notices.append(f"An index was damaged ({error}) and was made again.")
+                self.drop()
+                self._bring(snapshot)
+            return snapshot
+
+    def _reopen_if_deleted(self) -> None:
+        """`.memoranda/` may be deleted while we hold its files open: then they are made again."""
+        for held, recipe in ((self._catalog, CATALOG), (self._lexical, LexicalIndex.recipe())):
+            if held is not None and not self._directory(recipe).exists():
+                self._close()
+                return
+
+    def _bring(self, snapshot: Snapshot) -> None:
+        started = time.monotonic()
+        done = CatchUp(self.repository, self.catalog, self._progress).run(snapshot)
+        self._feed_lexical()
+        if done.changed and done.rebuilt:
+            self._write_manifests(int((time.monotonic() - started) * 1000))
+
+    def _feed_lexical(self) -> None:
+        catalog, lexical = self.catalog, self.lexical
+        identity = catalog.state("identity")
+        if identity is None:
+            identity = self._context.random(8).hex()
+            catalog.set_state(identity=identity)
+        state = lexical.state()
+        last = catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0]
+        if state.get("catalog") != identity:
+            self._reconcile(identity, last)
+        elif int(state.get("feed", "0")) < last:
+            self._follow(identity, int(state["feed"]), last)
+
+    def _follow(self, identity: str, since: int, last: int) -> None:
+        """Takes over what the catalog's feed says since the last time."""
+        live: dict[str, bool] = {}
+        for key, is_live in self.catalog.db.execute("SELECT key, live FROM feed WHERE n > ? ORDER BY n", (since,)):
+            live[key] = bool(is_live)
+        wanted = list(live)
+        for at in range(0, len(wanted), _BATCH):
+            keys = wanted[at : at + _BATCH]
+            known = self.lexical.known(keys)
+            final = at + _BATCH >= len(wanted)
+            state = {"catalog": identity, "feed": str(last)} if final else self.lexical.state()
+            self.lexical.apply(
+                add=self._documents([k for k in keys if k not in known]),
+                retire=[k for k in keys if not live[k]],
+                revive=[k for k in keys if live[k] and k in known],
+                state=state,
+            )
+
+    def _reconcile(self, identity: str, last: int) -> None:
+        """The catalog was made again: what the content index has already need not be analysed a second time."""
+        catalog = self.catalog
+        live = {r[0] for r in catalog.db.execute("SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries")}
+        former = {r[0] for r in catalog.db.execute("SELECT key FROM notes WHERE live = 0")} - live
+        wanted = sorted(live | former)
+        lexical = self.lexical
+        for at in range(0, len(wanted), _BATCH):
+            if self._progress:
+                self._progress("indexing", at, len(wanted))
+            keys = wanted[at : at + _BATCH]
+            known = lexical.known(keys)
+            lexical.apply(
+                add=self._documents([k for k in keys if k not in known]),
+                retire=[k for k in keys if k in former],
+                revive=[k for k in keys if k in live and k in known],
+                state={},
+            )
+        foreign = lexical.keys() - set(wanted)
+        lexical.apply(add=(), retire=(), revive=(), drop=foreign, state={"catalog": identity, "feed": str(last)})
+        if self._progress and wanted:
+            self._progress("indexing", len(wanted), len(wanted))
+
+    def _documents(self, keys: Iterable[str]) -> Iterator[Document]:
+        """The documents of these keys, made from the catalog's rows."""
+        wanted = list(keys)
+        notes = self.catalog.by_key(wanted)
+        for key, rows in notes.items():
+            row = rows[0]
+            facets = ["in:notes", f"kind:{row.kind}", f"scope:{row.scope}"]
+            if row.subject:
+                steps = row.subject.split("/")
+                facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]
+            yield Document(key, row.title, row.subject or "", row.body, row.tags, tuple(facets))
+        for key, entry in self.catalog.entries_by_key([k for k in wanted if k not in notes]).items():
+            if entry.speaker.endswith(RECORDS):
+                continue  # it records a `remember`, whose note carries the same words
+            facets = ["in:journal", "kind:journal", f"agent:{agent_of(entry.path)}"]
+            yield Document(key, entry.speaker, "", entry.text, (), tuple(facets))
+
+    # What people ask and tell
+
+    def status(self) -> list[IndexStatus]:
+        """Every index there is or should be, without changing any."""
+        with self.lock:
+            cache = self.repository.layout.cache
+            ours = {recipe.directory_name(): recipe for recipe in (CATALOG, LexicalIndex.recipe())}
+            found = {path.name for path in cache.iterdir() if path.is_dir()} if cache.is_dir() else set()
+            return [self._status(cache / name, ours.get(name), name in found) for name in sorted(found | set(ours))]
+
+    def _status(self, directory: Path, recipe: Recipe | None, exists: bool) -> IndexStatus:
+        size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file()) if exists else 0
+        if not exists:
+            return IndexStatus(directory.name, recipe, "missing", {}, {}, None, None, 0)
+        try:
+            manifest = read_manifest(directory)
+        except IndexDamaged:
+            return IndexStatus(directory.name, recipe, "damaged", {}, {}, None, None, size)
+        if recipe is None:
+            other = manifest.recipe if manifest else None
+            return IndexStatus(directory.name, other, "foreign", {}, {}, None, None, size)
+        inputs, counts, state = self._inside(recipe)
+        built, took = (manifest.built_at, manifest.took_ms) if manifest else (None, None)
+        return IndexStatus(directory.name, recipe, state, inputs, counts, built, took, size)
+
+    def _inside(self, recipe: Recipe) -> tuple[dict[str, str], dict[str, int], str]:
+        """(inputs, counts, state) of one of our own indexes as it stands."""
+        snapshot = self.repository.snapshot()
+        catalog = self.catalog
+        inputs = {name: catalog.state(name) or "" for name in ("commit", "seq", "ledger")}
+        fresh = inputs["commit"] == (snapshot.commit or "") and int(inputs["seq"] or 0) >= snapshot.seq
+        if recipe == CATALOG:
+            counts = {"notes": catalog.count_notes(), "journal": catalog.count_entries()}
+            return inputs, counts, "fresh" if fresh else "behind"
+        state = self.lexical.state()
+        last = catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0]
+        level = state.get("catalog") == catalog.state("identity") and int(state.get("feed", "0")) >= last
+        counted = self.lexical.counts()
+        counts = {"live": counted.live, "retired": counted.retired}
+        return inputs, counts, "fresh" if fresh and level else "behind"
+
+    def _write_manifests(self, took_ms: int) -> None:
+        now = format_instant(self._context.now().replace(microsecond=0))
+        for recipe in (CATALOG, LexicalIndex.recipe()):
+            inputs, counts, _ = self._inside(recipe)
+            Manifest(recipe, inputs, now, took_ms, counts).write(self._directory(recipe))
+
+    def drop(self, name: str | None = None) -> list[str]:
+        """Deletes every index, or the directory `name`; returns what was deleted. Nothing is lost by it."""
+        with self.lock:
+            self._close()
+            cache = self.repository.layout.cache
+            found = sorted(path.name for path in cache.iterdir() if path.is_dir()) if cache.is_dir() else []
+            gone = [item for item in found if name in (None, item)]
+            for item in gone:
+                shutil.rmtree(cache / item)
+            return gone
+
+    def rebuild(self) -> Snapshot:
+        """Makes every index again from the notes."""
+        with self.lock:
+            self.drop()
+            return self.catch_up()
+
+    def _close(self) -> None:
+        if self._catalog is not None:
+            self._catalog.close()
+            self._catalog = None
+        if self._lexical is not None:
+            self._lexical.close()
+            self._lexical = None
+
+    def close(self) -> None:
+        with self.lock:
+            self._close()

@@ -1,0 +1,176 @@
+"""Takes a folder of Markdown into a Home, byte for byte; a second time it adds nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoranda.context import Context
+from memoranda.errors import InvalidPath, NotFound
+from memoranda.home.repository import Change, Draft
+from memoranda.index.catchup import Progress
+from memoranda.notes.ids import blob_id
+from memoranda.notes.model import read_note
+from memoranda.notes.paths import check_path, slug
+from memoranda.operations.listing import refresh
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.space import OpenHome, Space
+
+_GROUP_BYTES = 1 << 20
+_GROUP_FILES = 1000
+_LARGEST = 64 << 20
+_TOO_LONG = 200  # bytes of a file name; file systems end at 255 and copies add to it
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFolder:
+    """What an import did: files `taken`, `present` already, `odd` (taken as they are, though not understood: path
+    and reason), `left` (not taken: path and reason), and where the taken ones lie."""
+
+    taken: int
+    present: int
+    odd: tuple[tuple[str, str], ...]
+    left: tuple[tuple[str, str], ...]
+    folder: str
+    home: str
+
+    def json(self) -> dict[str, object]:
+        def rows(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
+            return [{"path": path, "reason": reason} for path, reason in pairs]
+
+        return {
+            "taken": self.taken, "present": self.present, "odd": rows(self.odd), "left": rows(self.left),
+            "folder": self.folder, "home": self.home,
+        }  # fmt: skip
+
+
+def import_folder(context: Context, space: Space, source: Path, progress: Progress | None = None) -> ImportedFolder:
+    """Copies every `*.md` file of `source` to `memory/notes/<name of the folder>/`, keeping its bytes and its place.
+
+    Raises:
+        NotFound: `source` is no folder.
+        ReadOnlyHome: the Home cannot be written.
+    """
+    pass_guards(context, Call("import", writes=True))
+    if not source.is_dir():
+        raise NotFound(f"{source} is not a folder.", remedy="Name a folder of Markdown files.")
+    home = space.writable()
+    refresh(context, home)
+    target = f"memory/notes/{slug(source.resolve().name) or 'imported'}"
+    present = home.indexes.catalog.blobs()
+    run = _Run(context, home, target, progress, present)
+    files = sorted(_markdown(source, run.left))
+    for done, (path, relative) in enumerate(files):
+        if progress and done % 100 == 0:
+            progress("importing files", done, len(files))
+        run.take(path, relative)
+    run.write()
+    if progress:
+        progress("importing files", len(files), len(files))
+    return ImportedFolder(run.taken, run.already, tuple(run.odd), tuple(run.left), target, home.name)
+
+
+class _Run:
+    """One import under way: collects files and writes them a megabyte at a time."""
+
+    def __init__(
+        self, context: Context, home: OpenHome, target: str, progress: Progress | None, present: set[str]
+    ) -> None:
+        self._context = context
+        self._home = home
+        self._target = target
+        self._present = present
+        self._group: list[Change] = []
+        self._bytes = 0
+        self._used: set[str] = set()
+        self.taken = self.already = 0
+        self.odd: list[tuple[str, str]] = []
+        self.left: list[tuple[str, str]] = []
+
+    def take(self, path: Path, relative: str) -> None:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            self.left.append((relative, error.strerror or "it cannot be read"))
+            return
+        blob = blob_id(data)
+        if blob in self._present and data.strip():
+            self.already += 1
+            return
+        place = self._place(relative)
+        if place is None:
+            self.already += 1
+            return
+        problems = read_note(place, data).problems
+        if problems:
+            self.odd.append((relative, "; ".join(problems)))
+        self._group.append(Change(place, data))
+        self._bytes += len(data)
+        self.taken += 1
+        if self._bytes >= _GROUP_BYTES or len(self._group) >= _GROUP_FILES:
+            self.write()
+
+    def _place(self, relative: str) -> str | None:
+        """Where a file goes; None when an empty file lies there already. A name in use gets a number."""
+        folder, _, name = f"{self._target}/{relative}".rpartition("/")
+        folder = self._home.folder_with_room(folder)
+        stem = name.removesuffix(".md")
+        number = 1
+        while True:
+            place = f"{folder}/{stem}.md" if number == 1 else f"{folder}/{stem} {number}.md"
+            if place.casefold() not in self._used and not self._home.repository.worktree.exists(place):
+                self._used.add(place.casefold())
+                return place
+            if self._home.repository.worktree.read(place) == b"":
+                return None
+            number += 1
+
+    def write(self) -> None:
+        if not self._group:
+            return
+        group, self._group, self._bytes = self._group, [], 0
+        self._home.repository.write(self._context, lambda _at: self._draft(group))
+
+    def _draft(self, group: Sequence[Change]) -> Draft:
+        blobs = [blob_id(change.data) for change in group if change.data is not None]
+        line = {
+            "kind": "writes", "op": "import", "blobs": blobs, "user": self._context.user, "origin": "import",
+            "agent": self._context.agent,
+        }  # fmt: skip
+        what = f"{len(group)} file(s)" if len(group) != 1 else group[0].path.rpartition("/")[2]
+        return Draft("import", f"Import {what}", group, [line], {}, self._context.user)
+
+
+def _markdown(source: Path, left: list[tuple[str, str]]) -> Iterator[tuple[Path, str]]:
+    """(file, path relative to `source`) of every Markdown file; what cannot be taken goes to `left`."""
+    for place, folders, names in os.walk(source):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inside = Path(place).relative_to(source).as_posix()
+        for name in sorted(names):
+            if not name.lower().endswith((".md", ".markdown")) or name.startswith("."):
+                continue
+            relative = name if inside == "." else f"{inside}/{name}"
+            path = Path(place) / name
+            reason = _unfit(path, relative)
+            if reason:
+                left.append((relative.encode("utf-8", "replace").decode(), reason))
+            else:
+                yield path, relative.removesuffix(path.suffix) + ".md"
+
+
+def _unfit(path: Path, relative: str) -> str | None:
+    if path.is_symlink() or not path.is_file():
+        return "it is a link or not a regular file"
+    if path.stat().st_size > _LARGEST:
+        return "it is larger than 64 MB"
+    try:
+        if len(path.name.encode("utf-8")) > _TOO_LONG:
+            return "its name is too long"
+        check_path(relative)
+    except UnicodeEncodeError:
+        return "its name is not Unicode"
+    except InvalidPath as error:
+        return error.why
+    return None

@@ -1,0 +1,65 @@
+"""Takes a file of conversation into the journal; a second time it adds nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoranda.context import Context
+from memoranda.errors import InvalidNote, NotFound
+from memoranda.index.catchup import Progress
+from memoranda.operations.journaling import append_many, check_turn
+from memoranda.operations.listing import refresh
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.space import Space
+from memoranda.operations.transcripts import read_lines
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedJournal:
+    """How many entries were written, were there already, and were passed over and why; damaged lines by number."""
+
+    written: int
+    present: int
+    skipped: dict[str, int]
+    damaged: tuple[tuple[int, str], ...]
+    sessions: tuple[str, ...]
+
+    def json(self) -> dict[str, object]:
+        damaged = [{"line": number, "reason": reason} for number, reason in self.damaged]
+        return {
+            "written": self.written, "present": self.present, "skipped": self.skipped, "damaged": damaged,
+            "sessions": list(self.sessions),
+        }  # fmt: skip
+
+
+def import_journal(context: Context, space: Space, file: Path, progress: Progress | None = None) -> ImportedJournal:
+    """Imports `file`, one JSON object a line. Every good line is taken, every bad one named. NotFound, ReadOnlyHome."""
+    pass_guards(context, Call("journal import", writes=True))
+    try:
+        with file.open("rb") as lines:
+            found = read_lines(lines)
+    except OSError as error:
+        raise NotFound(
+            f"{file} cannot be read.", why=error.strerror or "", remedy="Name a file of JSON lines."
+        ) from None
+    home = space.writable()
+    refresh(context, home)
+    turns = []
+    damaged = list(found.damaged)
+    for turn in found.turns:
+        try:
+            check_turn(turn)
+        except InvalidNote as error:
+            damaged.append((0, error.what))
+            continue
+        turns.append(turn)
+    known = home.indexes.catalog.known_entries(turn.id for turn in turns if turn.id)
+    fresh = [turn for turn in turns if turn.id not in known]
+    if progress:
+        progress("importing entries", 0, len(fresh))
+    written = append_many(context, home, fresh)
+    if progress:
+        progress("importing entries", len(written), len(fresh))
+    sessions = tuple(sorted({entry.session for entry in written}))
+    return ImportedJournal(len(written), len(turns) - len(fresh), dict(found.skipped), tuple(damaged), sessions)

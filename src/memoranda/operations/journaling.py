@@ -1,0 +1,182 @@
+"""The journal: what an agent saw and said, as it was, entry after entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+from memoranda.context import Context
+from memoranda.errors import InvalidNote
+from memoranda.home.repository import Appending, Change, Draft
+from memoranda.notes.ids import new_id
+from memoranda.notes.journal import journal_path, render_entry
+from memoranda.notes.model import ORIGINS
+from memoranda.notes.pointers import Pointer
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.sessions import session_of
+from memoranda.operations.space import OpenHome, Space
+
+CLOSED_AT = 64 << 10  # bytes; a fuller file goes on in the next part of its day
+_BULK = 1 << 20  # bytes of entries in one record of the log
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """An entry that was written: its id, where it can be read back, and the file that holds it."""
+
+    id: str
+    uri: str
+    path: str
+    session: str
+
+    def json(self) -> dict[str, object]:
+        return {"id": self.id, "uri": self.uri, "path": self.path, "session": self.session}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing said: by whom, when (None: now), where it came from, and its session and agent if they differ.
+
+    `id` is given by an import, so that importing the same line again adds nothing.
+    """
+
+    text: str
+    speaker: str | None = None
+    at: datetime | None = None
+    origin: str | None = None
+    session: str | None = None
+    agent: str | None = None
+    id: str | None = None
+
+
+def append(context: Context, space: Space, turn: Turn) -> Appended:
+    """Adds one entry to the journal of the context's agent; durable when it returns. InvalidNote, ReadOnlyHome."""
+    return append_many(context, space.writable(), [turn])[0]
+
+
+def append_many(context: Context, home: OpenHome, turns: Sequence[Turn]) -> list[Appended]:
+    """Adds entries in their order, a megabyte of them to a record of the log; all are checked before the first."""
+    for turn in turns:
+        pass_guards(_for(context, turn), Call("journal", writes=True, text=turn.text))
+        check_turn(turn)
+    done: list[Appended] = []
+    for part in _parts(turns):
+        done += _append_part(context, home, part)
+    return done
+
+
+def check_turn(turn: Turn) -> None:
+    """InvalidNote for an entry that cannot be written."""
+    if not turn.text.strip():
+        raise InvalidNote("The text of the entry is empty.", remedy="Say what is to be written down.")
+    if "\x00" in turn.text:
+        raise InvalidNote("The text holds a NUL character.", remedy="Remove it; journals are text.")
+    if turn.origin is not None and turn.origin not in ORIGINS:
+        raise InvalidNote(f"The origin is not one of {', '.join(ORIGINS)}.", remedy="Name one of these.")
+
+
+def _for(context: Context, turn: Turn) -> Context:
+    return replace(context, agent=turn.agent or context.agent, session=turn.session or context.session)
+
+
+def _parts(turns: Sequence[Turn]) -> Iterable[list[Turn]]:
+    part: list[Turn] = []
+    size = 0
+    for turn in turns:
+        if part and size + len(turn.text) > _BULK:
+            yield part
+            part, size = [], 0
+        part.append(turn)
+        size += len(turn.text)
+    if part:
+        yield part
+
+
+def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn]) -> list[Appended]:
+    repository = home.repository
+    done: list[Appended] = []
+
+    def build(now: datetime) -> Draft:
+        sheets = Sheets(home)
+        lines: list[dict[str, Any]] = []
+        for turn in turns:
+            who = _for(context, turn)
+            at = turn.at or now
+            entry = turn.id or new_id("j", context.random)
+            session = session_of(who, home)
+            written = render_entry(entry, at, turn.speaker or who.agent, turn.text)
+            sheets.add(who.agent, at.astimezone(UTC).date(), written, entry)
+            lines.append(ledger_line(entry, session, who, turn.origin))
+        changes, places = sheets.finish()
+        for line in lines:
+            path, blob, first, last = places[line["id"]]
+            uri = str(Pointer(repository.name, path, blob, first, last))
+            done.append(Appended(line["id"], uri, path, line["session"]))
+        agents = sorted({line["agent"] for line in lines})
+        what = "an entry" if len(turns) == 1 else f"{len(turns)} entries"
+        trailers = {"Agent": ", ".join(agents), "Session": ", ".join(sorted({x["session"] for x in lines})[:3])}
+        return Draft(
+            "journal", f"Write {what} in the journal of {', '.join(agents)}", changes, lines, trailers, agents[0]
+        )
+
+    repository.write(context, build)
+    return done
+
+
+def ledger_line(entry: str, session: str, context: Context, origin: str | None) -> dict[str, Any]:
+    """What the ledger says of an entry."""
+    line: dict[str, Any] = {
+        "kind": "entry", "id": entry, "session": session, "agent": context.agent, "user": context.user,
+        "origin": origin or "agent",
+    }  # fmt: skip
+    if origin == "external":
+        line["taint"] = ["external"]
+    return line
+
+
+class Sheets:
+    """Lays entries out on the files of their days, inside the `build` of one write."""
+
+    def __init__(self, home: OpenHome) -> None:
+        self._home = home
+        self._open: dict[tuple[str, date], str] = {}
+        self._bytes: dict[str, list[bytes]] = {}
+        self._entries: dict[str, list[tuple[str, int, int]]] = {}  # path -> (id, line within what is added, lines)
+
+    def add(self, agent: str, day: date, data: bytes, entry: str) -> None:
+        path = self._open.get((agent, day))
+        if path is None or self._size(path) >= CLOSED_AT:
+            path = self._open[agent, day] = self._sheet(agent, day)
+        pieces = self._bytes.setdefault(path, [])
+        line = sum(piece.count(b"\n") for piece in pieces)
+        pieces.append(data)
+        self._entries.setdefault(path, []).append((entry, line, data.rstrip(b"\n").count(b"\n")))
+
+    def _size(self, path: str) -> int:
+        try:
+            on_disk = (self._home.repository.root / path).stat().st_size
+        except FileNotFoundError:
+            on_disk = 0
+        return on_disk + sum(map(len, self._bytes.get(path, ())))
+
+    def _sheet(self, agent: str, day: date) -> str:
+        part = 1
+        while True:
+            path = journal_path(agent, day, self._home.repository.replica.suffix, part)
+            if self._size(path) < CLOSED_AT:
+                return path
+            part += 1
+
+    def finish(self) -> tuple[list[Change], dict[str, tuple[str, str, int, int]]]:
+        """The changes, and for each entry (path, blob that will hold it, first line, last line)."""
+        changes: list[Change] = []
+        places: dict[str, tuple[str, str, int, int]] = {}
+        for path, pieces in self._bytes.items():
+            coming: Appending = self._home.repository.appending(path, b"".join(pieces))
+            changes.append(coming.change)
+            for entry, line, lines in self._entries[path]:
+                first = coming.line + line
+                places[entry] = (path, coming.blob, first, first + lines)
+        return changes, places

@@ -1,0 +1,258 @@
+"""Lists, chains and history: what there is, what it was before, and who changed it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda.context import Context
+from memoranda.errors import ChainConflict, InvalidInput
+from memoranda.index.catalog import Catalog, NoteRow
+from memoranda.notes.chains import Chains, unknown_note
+from memoranda.notes.model import KINDS, SCOPES
+from memoranda.notes.pointers import Pointer
+from memoranda.notes.times import Interval, format_day_or_instant, format_instant
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.remembering import title_of
+from memoranda.operations.space import OpenHome, Space, first_found
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One head in a list."""
+
+    id: str
+    uri: str
+    path: str
+    home: str
+    kind: str
+    subject: str | None
+    scope: str
+    title: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    recorded_at: str | None
+    reviewed: bool
+    supersedes: tuple[str, ...]
+
+    def json(self) -> dict[str, object]:
+        return {
+            "id": self.id, "uri": self.uri, "path": self.path, "home": self.home, "kind": self.kind,
+            "subject": self.subject, "scope": self.scope, "title": self.title, "valid_from": time_or_none(self.valid_from),
+            "valid_to": time_or_none(self.valid_to), "recorded_at": self.recorded_at, "reviewed": self.reviewed,
+            "supersedes": list(self.supersedes),
+        }  # fmt: skip
+
+
+def time_or_none(t: datetime | None) -> str | None:
+    return None if t is None else format_instant(t)
+
+
+def note_uri(home: OpenHome, row: NoteRow) -> str:
+    """The pointer to the exact bytes of a note."""
+    return str(Pointer(home.name, row.path, row.blob))
+
+
+def list_notes(
+    context: Context,
+    space: Space,
+    *,
+    kinds: Sequence[str] = (),
+    subject: str | None = None,
+    scopes: Sequence[str] = (),
+) -> list[Listed]:
+    """The heads of all chains in all open Homes, by Home and path. InvalidInput for an unknown kind or scope."""
+    pass_guards(context, Call("list"))
+    known_words("kind", kinds, KINDS)
+    known_words("scope", scopes, SCOPES)
+    found: list[Listed] = []
+    for home in space.homes():
+        refresh(context, home)
+        catalog = home.indexes.catalog
+        superseded = {
+            r[0] for r in catalog.db.execute("SELECT e.old FROM edges e JOIN notes n ON n.row = e.row AND n.live")
+        }
+        for row in catalog.live_notes(*_narrow(kinds, subject, scopes)):
+            if row.id in superseded and not _is_head(catalog, row.id):
+                continue
+            found.append(_listed(home, row))
+    return found
+
+
+def _narrow(kinds: Sequence[str], subject: str | None, scopes: Sequence[str]) -> tuple[str, list[object]]:
+    where, values = "", list[object]()
+    for column, words in (("kind", kinds), ("scope", scopes)):
+        if words:
+            where += f" AND n.{column} IN ({','.join('?' * len(words))})"
+            values += words
+    if subject is not None:
+        where += " AND (n.subject = ? OR substr(n.subject, 1, ?) = ?)"
+        values += [subject, len(subject) + 1, subject + "/"]
+    return where, values
+
+
+def _is_head(catalog: Catalog, note_id: str) -> bool:
+    return Chains(row.link() for row in catalog.component(note_id)).is_head(note_id)
+
+
+def _listed(home: OpenHome, row: NoteRow) -> Listed:
+    return Listed(
+        row.id, note_uri(home, row), row.path, home.name, row.kind, row.subject, row.scope,
+        row.title or title_of(row.body), row.valid_from, row.valid_to, row.recorded_at, False, row.supersedes,
+    )  # fmt: skip
+
+
+def refresh(context: Context, home: OpenHome) -> None:
+    """Takes in outside edits and brings the indexes up to date: what every read begins with."""
+    home.repository.look(context)
+    home.indexes.catch_up()
+
+
+def known_words(what: str, given: Sequence[str], words: Sequence[str]) -> None:
+    """InvalidInput when one of `given` is not among `words`."""
+    for word in given:
+        if word not in words:
+            raise InvalidInput(f"There is no {what} {word!r}.", remedy=f"The {what}s are {', '.join(words)}.")
+
+
+# One chain
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One note of a chain: when it held as far as is known now, who wrote it, and whether it holds now."""
+
+    id: str
+    uri: str
+    path: str
+    head: bool
+    effective: Interval | None
+    known_from: datetime
+    author: str | None
+    session: str | None
+    supersedes: tuple[str, ...]
+    title: str
+
+    def json(self) -> dict[str, object]:
+        held = self.effective
+        return {
+            "id": self.id, "uri": self.uri, "path": self.path, "head": self.head,
+            "held_from": time_or_none(held.start) if held else None, "held_to": time_or_none(held.end) if held else None,
+            "held": held is not None, "known_from": format_instant(self.known_from), "author": self.author,
+            "session": self.session, "supersedes": list(self.supersedes), "title": self.title,
+        }  # fmt: skip
+
+
+def history(context: Context, space: Space, note_id: str) -> list[Link]:
+    """The chain of any of its ids, oldest first. UnknownNote."""
+    pass_guards(context, Call("history"))
+    home, rows = chain_of(context, space, note_id)
+    chains = Chains(row.link() for row in rows)
+    by_id = {row.id: row for row in reversed(rows)}
+    wrote = home.indexes.catalog.wrote(row.blob for row in rows)
+    now = context.now()
+    found = []
+    for member in chains.members(note_id):
+        row = by_id[member]
+        who = wrote.get(row.blob)
+        found.append(
+            Link(
+                row.id, note_uri(home, row), row.path, chains.is_head(row.id), chains.effective(row.id, now),
+                row.known_from, who.agent if who else None, who.session if who else None, row.supersedes,
+                row.title or title_of(row.body),
+            )
+        )  # fmt: skip
+    return found
+
+
+def chain_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, list[NoteRow]]:
+    """The Home that knows an id, and the rows of its chain."""
+
+    def look(home: OpenHome) -> list[NoteRow] | None:
+        refresh(context, home)
+        return home.indexes.catalog.component(note_id) or None
+
+    found = first_found(space.homes(), look)
+    if found is None:
+        raise unknown_note(note_id)
+    return found
+
+
+def the_head(home: OpenHome, note_id: str) -> NoteRow | None:
+    """The row that holds now on this id's chain, None when the Home does not know it; ChainConflict for two heads."""
+    home.indexes.catch_up()
+    rows = home.indexes.catalog.component(note_id)
+    if not rows:
+        return None
+    heads = Chains(row.link() for row in rows).heads_of(note_id)
+    if len(heads) != 1:
+        raise ChainConflict(
+            f"The chain of {note_id} has {len(heads)} heads: {', '.join(heads)}.",
+            why="Two notes claim to be what holds now.",
+            remedy="Write one that supersedes them: `memoranda remember … --supersedes ID --supersedes ID`.",
+        )
+    return next(row for row in rows if row.id == heads[0])
+
+
+def diff(context: Context, space: Space, note_id: str) -> str:
+    """What changed from note to note along a chain, as unified diffs of their texts; empty for a lone note."""
+    pass_guards(context, Call("diff"))
+    _, rows = chain_of(context, space, note_id)
+    by_id = {row.id: row for row in reversed(rows)}
+    parts: list[str] = []
+    for member in Chains(row.link() for row in rows).members(note_id):
+        row = by_id[member]
+        for old in row.supersedes:
+            if old in by_id:
+                before = by_id[old]
+                parts += difflib.unified_diff(
+                    before.body.splitlines(), row.body.splitlines(), f"{old} {_since(before)}", f"{row.id} {_since(row)}",
+                    lineterm="",
+                )  # fmt: skip
+    return "\n".join(parts)
+
+
+def _since(row: NoteRow) -> str:
+    return f"(from {format_day_or_instant(row.valid_from)})" if row.valid_from else "(from ever)"
+
+
+# The log
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One write: the commit is None while it stands in the intake log only."""
+
+    commit: str | None
+    at: datetime
+    author: str
+    reason: str
+    paths: tuple[str, ...]
+    home: str
+
+    def json(self) -> dict[str, object]:
+        return {
+            "commit": self.commit, "at": format_instant(self.at), "author": self.author, "reason": self.reason,
+            "paths": list(self.paths), "home": self.home,
+        }  # fmt: skip
+
+
+def log(context: Context, space: Space, *, limit: int = 20) -> list[Logged]:
+    """The newest writes of the nearest Home, newest first."""
+    pass_guards(context, Call("log"))
+    home = space.one()
+    refresh(context, home)
+    snapshot = home.repository.snapshot()
+    found = [
+        Logged(None, r.at, r.author, r.reason, tuple(c.path for c in r.changes), home.name)
+        for r in reversed(snapshot.tail)
+        if r.changes
+    ]
+    if snapshot.commit is not None and len(found) < limit:
+        steps = list(home.repository.history(None, snapshot.commit, newest=limit - len(found)))
+        for step in reversed(steps):
+            paths = tuple(change.path for change in step.changes)
+            found.append(Logged(step.commit, step.at, step.author, step.subject, paths, home.name))
+    return found[:limit]

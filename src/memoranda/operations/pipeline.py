@@ -1,0 +1,65 @@
+"""The guards of an operation, in the order in which they are asked, to be read in one place.
+
+`LOCAL_GUARDS` protect a person's own Home. A guard gets the context and a description of the call, and raises when
+the call may not go on; it changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memoranda.context import Context
+from memoranda.errors import InvalidInput, InvalidNote
+from memoranda.notes.model import SIZE_LIMIT
+
+_NAME = re.compile(r"[\w][\w.@+-]{0,63}")
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What an operation is about to do: its name, whether it writes, and the text that it carries."""
+
+    operation: str
+    writes: bool = False
+    text: str = ""
+
+
+Guard = Callable[[Context, Call], None]
+
+
+def plausible_names(context: Context, _call: Call) -> None:
+    """User, agent and session become parts of paths and of commits: they are names and nothing else."""
+    for what, name in (("user", context.user), ("agent", context.agent)):
+        if not _NAME.fullmatch(name):
+            raise InvalidInput(
+                f"The name of the {what} cannot be used.",
+                why="It is empty, too long, or holds other characters than letters, digits, `.`, `_`, `@`, `+`, `-`.",
+                remedy="Choose a name such as `claude` or `build-bot`.",
+            )
+    if context.session is not None and not _SESSION.fullmatch(context.session):
+        raise InvalidInput(
+            "The session id cannot be used.",
+            why="It is empty, longer than 128 characters, or holds white space or control characters.",
+            remedy="Use the id that the agent's harness gives, or leave the session out.",
+        )
+
+
+def bounded_text(_context: Context, call: Call) -> None:
+    """No single call carries more than a note may hold."""
+    if len(call.text) > SIZE_LIMIT:
+        raise InvalidNote(
+            f"The text has {len(call.text)} characters and {SIZE_LIMIT} are the most.",
+            remedy="Split it, or keep the file where it is and remember a note that cites it.",
+        )
+
+
+LOCAL_GUARDS: tuple[Guard, ...] = (plausible_names, bounded_text)
+
+
+def pass_guards(context: Context, call: Call, guards: tuple[Guard, ...] = LOCAL_GUARDS) -> None:
+    """Asks every guard in turn; the first that objects ends the call."""
+    for guard in guards:
+        guard(context, call)

@@ -1,0 +1,206 @@
+"""Budgeted reads: a note, a journal, or the exact lines that a pointer names, at their commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memoranda.context import Context
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.index.catalog import NoteRow
+from memoranda.notes import markdown
+from memoranda.notes.chains import Chains
+from memoranda.notes.ids import is_note_id
+from memoranda.notes.pointers import Pointer, parse_pointer
+from memoranda.notes.tokens import count_tokens
+from memoranda.operations.listing import refresh
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.space import OpenHome, Space, first_found
+
+VIEWS = ("full", "section", "lines", "outline", "pointer")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read: `view` is the form that fitted the budget, which may be shorter than the one asked for.
+
+    `uri` names the bytes that were read, `first` and `last` the lines shown (from 1), `tokens` what the text costs,
+    `truncated` whether a shorter form than asked for was given, `superseded_by` what holds now instead, if anything.
+    """
+
+    uri: str
+    view: str
+    text: str
+    first: int
+    last: int
+    tokens: int
+    truncated: bool
+    path: str
+    home: str
+    id: str | None = None
+    superseded_by: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, object]:
+        return {
+            "uri": self.uri, "view": self.view, "text": self.text, "first": self.first, "last": self.last,
+            "tokens": self.tokens, "truncated": self.truncated, "path": self.path, "home": self.home, "id": self.id,
+            "superseded_by": list(self.superseded_by),
+        }  # fmt: skip
+
+
+def read(
+    context: Context,
+    space: Space,
+    uri: str,
+    *,
+    view: str | None = None,
+    section: str | None = None,
+    lines: tuple[int, int] | None = None,
+    budget: int | None = None,
+) -> Reading:
+    """Reads `uri`: a pointer, a note's id, a journal entry's id, or a path in the Home.
+
+    `view` is full (the default), section (with `section`, a heading or its number in the outline), lines (with `lines`
+    or the pointer's own), or outline. With a `budget` (tokens) a form that does not fit falls back: the whole to the
+    outline, a section or lines to their beginning, anything to the pointer alone.
+
+    Raises:
+        NotFound, UnknownNote, InvalidPointer, InvalidPath: nothing is there, or the words name no place.
+        InvalidInput: a view that does not exist or lacks its section or lines, a budget below 1.
+    """
+    pass_guards(context, Call("read"))
+    if budget is not None and budget < 1:
+        raise InvalidInput("The budget is below one token.", remedy="Give a positive number, or none.")
+    place = _place(context, space, uri)
+    return _viewed(place, view, section, lines, budget)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a uri leads: the text of the file, the lines that it names (None: all), and the note's row if it is one."""
+
+    home: OpenHome
+    pointer: Pointer
+    text: str
+    row: NoteRow | None = None
+    superseded_by: tuple[str, ...] = ()
+
+
+def _place(context: Context, space: Space, uri: str) -> _Place:
+    homes = space.homes()
+    for home in homes:
+        refresh(context, home)
+    if uri.startswith("nas://"):
+        pointer = parse_pointer(uri)
+        home = space.of(pointer)
+        return _at(home, pointer)
+    if is_note_id(uri):
+        found = first_found(homes, lambda h: next(iter(h.indexes.catalog.by_id(uri)), None))
+        if found is not None:
+            home, row = found
+            return _at(home, Pointer(home.name, row.path, row.blob))
+    if uri.startswith("j_"):
+        entry = first_found(homes, lambda h: h.indexes.catalog.entry(uri))
+        if entry is not None:
+            home, item = entry
+            blob = home.indexes.catalog.blob_of(item.path)
+            return _at(home, Pointer(home.name, item.path, blob, item.first, item.last))
+    if is_note_id(uri) or uri.startswith("j_"):
+        raise NotFound(f"There is no note or entry {uri}.", remedy="`memoranda list` and `memoranda recall` show ids.")
+    for home in homes:
+        pointer = Pointer(home.name, uri)
+        try:
+            return _at(home, pointer)
+        except NotFound:
+            continue
+    raise NotFound(f"There is no file {uri} in the open Homes.", remedy="`memoranda list --json` shows the paths.")
+
+
+def _at(home: OpenHome, pointer: Pointer) -> _Place:
+    data = home.repository.at(pointer.path, pointer.rev)
+    row = next((r for r in home.indexes.catalog.at_path(pointer.path) if r.blob == pointer.rev), None)
+    if row is None and pointer.rev is None:
+        row = home.indexes.catalog.by_path(pointer.path)
+    after: tuple[str, ...] = ()
+    if row is not None:
+        heads = Chains(r.link() for r in home.indexes.catalog.component(row.id) or [row]).heads_of(row.id)
+        after = () if row.id in heads else heads
+    return _Place(home, pointer, data.decode("utf-8", "replace"), row, after)
+
+
+def _viewed(
+    place: _Place, view: str | None, section: str | None, lines: tuple[int, int] | None, budget: int | None
+) -> Reading:
+    count = max(1, len(place.text.splitlines()))
+    if view is None:
+        view = "section" if section else "lines" if lines or place.pointer.start else "full"
+    if view not in VIEWS:
+        raise InvalidInput(f"There is no view {view!r}.", remedy=f"The views are {', '.join(VIEWS[:4])}.")
+    first, last = 1, count
+    if view == "section":
+        if not section:
+            raise InvalidInput("A section view names no section.", remedy="Give --section with a heading or a number.")
+        which = int(section) if section.isdigit() else section
+        heading = markdown.section(place.text, which)
+        if heading is None:
+            raise NotFound(f"There is no section {section!r}.", remedy="`--view outline` shows the sections.")
+        first, last = heading.start, heading.end
+    elif view == "lines":
+        named = (place.pointer.start, place.pointer.end) if place.pointer.start and place.pointer.end else None
+        first, last = lines or named or (1, count)
+        if first < 1 or last < first or first > count:
+            raise InvalidInput(f"The lines {first} to {last} are not in the file.", remedy=f"It has {count} lines.")
+        last = min(last, count)
+    elif view == "outline":
+        return _outline(place, budget, False, count)
+    return _fitted(place, view, first, last, budget, count)
+
+
+def _fitted(place: _Place, view: str, first: int, last: int, budget: int | None, count: int) -> Reading:
+    text = markdown.lines(place.text, first, last)
+    tokens = count_tokens(text)
+    if view == "pointer" or (budget is not None and tokens > budget):
+        if view == "full":
+            return _outline(place, budget, True, count)
+        if view != "pointer":
+            kept = _beginning(text, budget or 0)
+            if kept:
+                return _reading(place, view, kept, first, first + kept.count("\n"), True)
+        return _reading(place, "pointer", "", first, last, view != "pointer")
+    return _reading(place, view, text, first, last, False)
+
+
+def _outline(place: _Place, budget: int | None, truncated: bool, count: int) -> Reading:
+    rows = [f"{'  ' * (h.level - 1)}{h.title} (L{h.start}-L{h.end})" for h in markdown.outline(place.text)]
+    text = "\n".join(rows)
+    if budget is not None and count_tokens(text) > budget:
+        text, truncated = _beginning(text, budget), True
+    if truncated and not rows:
+        kept = _beginning(markdown.lines(place.text, 1, count), budget or 0)
+        if kept:
+            return _reading(place, "lines", kept, 1, 1 + kept.count("\n"), True)
+    if not text and rows:
+        return _reading(place, "pointer", "", 1, count, True)
+    return _reading(place, "outline", text, 1, count, truncated)
+
+
+def _beginning(text: str, budget: int) -> str:
+    """As many whole lines from the beginning as fit the budget."""
+    kept: list[str] = []
+    used = 0
+    for line in text.splitlines():
+        used += count_tokens(line + "\n")
+        if used > budget:
+            break
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _reading(place: _Place, view: str, text: str, first: int, last: int, truncated: bool) -> Reading:
+    p = place.pointer
+    rev = p.rev or (place.row.blob if place.row else None) or place.home.indexes.catalog.blob_of(p.path)
+    whole = view in ("full", "outline", "pointer") and p.start is None
+    uri = str(Pointer(p.home, p.path, rev) if whole else Pointer(p.home, p.path, rev, first, last))
+    return Reading(
+        uri, view, text, first, last, count_tokens(text), truncated, p.path, place.home.name,
+        place.row.id if place.row else None, place.superseded_by,
+    )  # fmt: skip

@@ -1,0 +1,210 @@
+"""Remember and update: one note, one commit, with its source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from memoranda.context import Context
+from memoranda.home.repository import Change, Draft
+from memoranda.index.indexes import RECORDS
+from memoranda.notes.chains import Neighbours, check_supersedes, unknown_note
+from memoranda.notes.ids import blob_id, new_id
+from memoranda.notes.journal import render_entry
+from memoranda.notes.model import Note, check_draft, write_note
+from memoranda.notes.paths import file_name, folder_for
+from memoranda.notes.pointers import Pointer
+from memoranda.operations.journaling import Sheets, ledger_line
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.sessions import session_of
+from memoranda.operations.space import OpenHome, Space, first_found
+
+_TITLE_WORDS = 9
+_RECORDED = 2000  # characters of the text that the journal repeats; the rest stands in the note
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A note that was written. `uri` names its exact bytes, `sources` what it cites."""
+
+    id: str
+    uri: str
+    path: str
+    home: str
+    sources: tuple[str, ...]
+    supersedes: tuple[str, ...]
+    session: str
+
+    def json(self) -> dict[str, object]:
+        return {
+            "id": self.id, "uri": self.uri, "path": self.path, "home": self.home, "sources": list(self.sources),
+            "supersedes": list(self.supersedes), "session": self.session,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NewNote:
+    """What a caller asks to be remembered; the names are those of the note's fields."""
+
+    text: str
+    subject: str | None = None
+    kind: str = "fact"
+    scope: str = "user"
+    sources: tuple[str, ...] = ()
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    confidence: float | None = None
+    supersedes: tuple[str, ...] = ()
+    origin: str = "agent"
+
+
+def remember(context: Context, space: Space, new: NewNote) -> Remembered:
+    """Writes one note; durable when it returns.
+
+    Raises:
+        InvalidNote, InvalidTime, InvalidPointer: the note may not be written as it is.
+        UnknownNote, ChainConflict: a note in `supersedes` does not exist, or may not be superseded by this one.
+        ReadOnlyHome: the Home cannot be written.
+    """
+    return _remember(context, space.writable(), new, "remember")
+
+
+def update(
+    context: Context,
+    space: Space,
+    note_id: str,
+    text: str,
+    *,
+    changes: dict[str, Any] | None = None,
+    correct: bool = False,
+) -> Remembered:
+    """Writes a note that supersedes the head of `note_id`'s chain and takes over what is not changed.
+
+    The new note holds from now on, or from `changes["valid_from"]`; with `correct` it takes over the old interval and
+    says that the old note never held. UnknownNote, ChainConflict (the chain has two heads).
+    """
+    pass_guards(context, Call("update", writes=True, text=text))
+    home, head = head_of(space, note_id)
+    new = NewNote(
+        text,
+        subject=head.subject,
+        kind=head.kind,
+        scope=head.scope,
+        valid_from=head.valid_from if correct else context.now().replace(microsecond=0),
+        valid_to=head.valid_to if correct else None,
+        confidence=head.confidence,
+        supersedes=(head.id,),
+    )
+    return _remember(context, home, replace(new, **(changes or {})), "update")
+
+
+def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
+    """The Home and the row of the note that holds now on this id's chain; UnknownNote, ChainConflict."""
+    from memoranda.operations.listing import the_head
+
+    found = first_found(space.homes(), lambda home: the_head(home, note_id))
+    if found is None:
+        raise unknown_note(note_id)
+    return found
+
+
+def _remember(context: Context, home: OpenHome, new: NewNote, operation: str) -> Remembered:
+    pass_guards(context, Call(operation, writes=True, text=new.text))
+    session = session_of(context, home)
+    note_id = new_id("mem", context.random)
+    note = Note(
+        note_id,
+        kind=new.kind,
+        subject=new.subject or None,
+        scope=new.scope,
+        owner=_owner(new.scope, context, home, session),
+        valid_from=new.valid_from,
+        valid_to=new.valid_to,
+        confidence=new.confidence,
+        origin=new.origin,
+        taint=("external",) if new.origin == "external" else (),
+        sources=new.sources,
+        supersedes=tuple(dict.fromkeys(new.supersedes)),
+        body=new.text.strip("\n"),
+    )
+    check_draft(note)
+    done: list[Remembered] = []
+
+    def build(now: datetime) -> Draft:
+        if note.supersedes:
+            _check_chain(home, note)
+        written, changes = note, list[Change]()
+        lines = list[dict[str, Any]]()
+        if not note.sources:
+            source, changes, line = _record_call(context, home, note, session, now)
+            written = replace(note, sources=(source,))
+            lines.append(line)
+        written = replace(written, recorded_at=now.replace(microsecond=0))
+        data = write_note(written)
+        folder = home.folder_with_room(folder_for(note.subject, now))
+        path = f"{folder}/{file_name(title_of(note.body), note_id)}"
+        uri = str(Pointer(home.name, path, blob_id(data)))
+        done.append(Remembered(note_id, uri, path, home.name, written.sources, note.supersedes, session))
+        lines.append(
+            {
+                "kind": "write", "op": operation, "id": note_id, "path": path, "session": session,
+                "agent": context.agent, "user": context.user, "origin": note.origin, "taint": list(note.taint),
+            }
+        )  # fmt: skip
+        verb = "Update" if operation == "update" else "Remember"
+        about = f" {note.subject}" if note.subject else ""
+        reason = f"{verb}{about}: {title_of(note.body)}"
+        trailers = {"Id": note_id, "Session": session, "Agent": context.agent}
+        return Draft(operation, reason, [Change(path, data), *changes], lines, trailers, context.agent)
+
+    home.repository.write(context, build)
+    return done[-1]
+
+
+def _owner(scope: str, context: Context, home: OpenHome, session: str) -> dict[str, str]:
+    """The fields that say whose a note of this scope is."""
+    whose = {
+        "user": {"user": context.user},
+        "agent": {"agent": context.agent},
+        "session": {"agent": context.agent, "session": session},
+        "project": {"project": context.project or home.name},
+    }.get(scope, {})
+    return whose | ({"team": context.team} if scope == "team" and context.team else {})
+
+
+def _check_chain(home: OpenHome, note: Note) -> None:
+    """Inside the writers' lock, with everybody's records taken in: no two writers can give a chain two heads."""
+    home.indexes.catch_up()
+    catalog = home.indexes.catalog
+
+    def neighbours(note_id: str) -> Neighbours | None:
+        rows = catalog.by_id(note_id)
+        return Neighbours(rows[0].supersedes, catalog.successors(note_id)) if rows else None
+
+    check_supersedes(note.id, note.supersedes, neighbours)
+
+
+def _record_call(
+    context: Context, home: OpenHome, note: Note, session: str, now: datetime
+) -> tuple[str, list[Change], dict[str, Any]]:
+    """The journal entry that records the call, as the note's source: (pointer, changes, ledger line)."""
+    entry = new_id("j", context.random)
+    text = note.body if len(note.body) <= _RECORDED else note.body[:_RECORDED].rstrip() + " …"
+    data = render_entry(entry, now, f"{context.agent} {RECORDS}", f"{note.id}: {text}")
+    sheets = Sheets(home)
+    sheets.add(context.agent, now.date(), data, entry)
+    changes, places = sheets.finish()
+    path, blob, first, last = places[entry]
+    pointer = str(Pointer(home.name, path, blob, first, last))
+    return pointer, changes, ledger_line(entry, session, context, note.origin)
+
+
+def title_of(text: str) -> str:
+    """A few words for a file name and a commit: the first heading or line, cut at a word."""
+    for line in text.splitlines():
+        words = re.sub(r"^[#>*\-\s]+", "", line).split()
+        if words:
+            return " ".join(words[:_TITLE_WORDS])
+    return "note"

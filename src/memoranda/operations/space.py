@@ -1,0 +1,162 @@
+"""The Homes that one caller has open: the nearest is written, all are recalled."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from memoranda.context import Context
+from memoranda.errors import HomeNotFound, NotFound
+from memoranda.home.create import create, finish
+from memoranda.home.keys import Keys
+from memoranda.home.layout import is_home
+from memoranda.home.repository import Repository
+from memoranda.index.catchup import Progress
+from memoranda.index.indexes import Indexes
+from memoranda.notes.pointers import Pointer
+
+FOLDER_LIMIT = 900  # entries of one directory; the next one is called `<name>~2`
+_RECOUNT = 64
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class OpenHome:
+    """One open Home with its indexes. `personal` marks the person's own, which no project brought along."""
+
+    repository: Repository
+    indexes: Indexes
+    personal: bool = False
+    _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.repository.name
+
+    def folder_with_room(self, folder: str) -> str:
+        """`folder`, or `folder~2`, … : the first that holds fewer than 900 entries."""
+        part = 1
+        while True:
+            name = folder if part == 1 else f"{folder}~{part}"
+            count, age = self._counts.get(name, (0, _RECOUNT))
+            if age >= _RECOUNT:  # other processes write here too
+                try:
+                    count = len(os.listdir(self.repository.root / name))  # noqa: PTH208 - counts, and nothing else
+                except FileNotFoundError:
+                    count = 0
+                age = 0
+            if count < FOLDER_LIMIT:
+                self._counts[name] = (count + 1, age + 1)
+                return name
+            self._counts[name] = (count, 0)
+            part += 1
+
+    def close(self) -> None:
+        self.indexes.close()
+        self.repository.close()
+
+
+class Space:
+    """Open Homes in the order of their nearness.
+
+    Args:
+        context: gives clock and random source to what is opened.
+        keys: the installation's keys.
+        nearest: the root of the nearest Home, None when there is none.
+        personal: where the person's own Home lies; made at the first write when no other Home is near.
+        progress: told of long work as (what, done, all).
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        keys: Keys,
+        nearest: Path | None,
+        personal: Path | None,
+        *,
+        progress: Progress | None = None,
+    ) -> None:
+        self._context = context
+        self._keys = keys
+        self._nearest = nearest
+        self._personal = personal
+        self._progress = progress
+        self._open: dict[Path, OpenHome] = {}
+        self._lock = threading.RLock()
+
+    def homes(self) -> list[OpenHome]:
+        """The Homes that are recalled; empty when there is none yet."""
+        with self._lock:
+            roots = [root for root in (self._nearest, self._personal) if root is not None and is_home(root)]
+            return [self._opened(root) for root in dict.fromkeys(roots)]
+
+    def writable(self) -> OpenHome:
+        """The Home that is written: the nearest one, else the person's own, which is made when it is missing."""
+        with self._lock:
+            if self._nearest is not None:
+                return self._opened(self._nearest)
+            if self._personal is None:
+                raise HomeNotFound("There is no Home here.", remedy="Make one with `memoranda init`.")
+            if not is_home(self._personal):
+                made = create(self._personal, self._context, name="personal")
+                finish(made.root, self._context, self._keys)
+            return self._opened(self._personal)
+
+    def one(self) -> OpenHome:
+        """The Home that an operation on a single Home means; HomeNotFound when there is none."""
+        homes = self.homes()
+        if not homes:
+            raise HomeNotFound(
+                "There is no Home at or above this folder.",
+                remedy="Make one with `memoranda init`, or name one with --home or MEMORANDA_HOME.",
+            )
+        return homes[0]
+
+    def of(self, pointer: Pointer) -> OpenHome:
+        """The open Home that a pointer means; NotFound when it is none of these."""
+        for home in self.homes():
+            if pointer.home in home.repository.marker.names():
+                return home
+        raise NotFound(
+            f"The Home {pointer.home} is not open here.",
+            remedy="Go to the folder that holds it, or name it with --home.",
+        )
+
+    def _opened(self, root: Path) -> OpenHome:
+        home = self._open.get(root)
+        if home is None:
+            repository = Repository(root, self._context, self._keys)
+            indexes = Indexes(repository, self._context, self._progress)
+            home = self._open[root] = OpenHome(repository, indexes, root == self._personal)
+        return home
+
+    def watch(self) -> None:
+        """For processes that live long: edits are learned from the kernel."""
+        for home in self.homes():
+            home.repository.watch()
+
+    def close(self) -> None:
+        with self._lock:
+            for home in self._open.values():
+                home.close()
+            self._open.clear()
+
+    def __enter__(self) -> Space:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def first_found(homes: Sequence[OpenHome], look: Callable[[OpenHome], T | None]) -> tuple[OpenHome, T] | None:
+    """The first Home in which `look` finds something, with what it found."""
+    for home in homes:
+        found = look(home)
+        if found is not None:
+            return home, found
+    return None

@@ -176,7 +176,7 @@ class IntakeLog:
         self._read_at += at
 
     def _wipe_torn(self) -> None:
-        """Fills what a writer left that died in the middle of a record with zeros: its text could look like a record."""
+        """Zeroes what a writer left that died in the middle of a record: its text could look like a record."""
         if any(os.pread(self._descriptor, FRAME_SIZE, self._read_at)):
             rest = os.fstat(self._descriptor).st_size - self._read_at
             os.pwrite(self._descriptor, bytes(rest), self._read_at)

@@ -29,9 +29,9 @@ CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WI
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notes (
-  row INTEGER PRIMARY KEY, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL, live INTEGER NOT NULL,
-  known_from INTEGER NOT NULL, known_to INTEGER, kind TEXT NOT NULL, subject TEXT, scope TEXT NOT NULL,
-  owner TEXT NOT NULL, valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
+  row INTEGER PRIMARY KEY, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
+  live INTEGER NOT NULL, known_from INTEGER NOT NULL, known_to INTEGER, kind TEXT NOT NULL, subject TEXT,
+  scope TEXT NOT NULL, owner TEXT NOT NULL, valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
   taint TEXT NOT NULL, reviewed INTEGER NOT NULL, classification TEXT NOT NULL, generated INTEGER NOT NULL,
   sources TEXT NOT NULL, supersedes TEXT NOT NULL, title TEXT NOT NULL, tags TEXT NOT NULL, links TEXT NOT NULL,
   body TEXT NOT NULL, front_lines INTEGER NOT NULL, problems TEXT NOT NULL);
@@ -54,37 +54,9 @@ CREATE INDEX IF NOT EXISTS ledger_session ON ledger (session);
 CREATE TABLE IF NOT EXISTS feed (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, live INTEGER NOT NULL);
 """
 
-_NOTE_COLUMNS = [
-    "row",
-    "path",
-    "blob",
-    "key",
-    "id",
-    "live",
-    "known_from",
-    "known_to",
-    "kind",
-    "subject",
-    "scope",
-    "owner",
-    "valid_from",
-    "valid_to",
-    "recorded_at",
-    "confidence",
-    "origin",
-    "taint",
-    "reviewed",
-    "classification",
-    "generated",
-    "sources",
-    "supersedes",
-    "title",
-    "tags",
-    "links",
-    "body",
-    "front_lines",
-    "problems",
-]
+_NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject scope owner valid_from valid_to
+    recorded_at confidence origin taint reviewed classification generated sources supersedes title tags links body
+    front_lines problems""".split()
 _SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in _NOTE_COLUMNS)} FROM notes n "
 _LISTS = ("taint", "sources", "supersedes", "tags", "links", "problems")
 _FEW = 400  # parameters of one SQL statement
@@ -92,7 +64,10 @@ _FEW = 400  # parameters of one SQL statement
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """A note as the catalog knows it. `key` is its document in the content indexes. `known_to` is None while the row is what the path holds (`live`)."""
+    """A note as the catalog knows it.
+
+    `key` is its document in the content indexes; `known_to` is None while the row is what the path holds (`live`).
+    """
 
     row: int
     path: str
@@ -250,6 +225,11 @@ class Catalog:
             found.update(r[0] for r in self.db.execute(f"SELECT old FROM edges WHERE old IN ({_marks(part)})", part))
         return found
 
+    def superseded(self) -> set[str]:
+        """The ids that some note supersedes now."""
+        query = "SELECT DISTINCT e.old FROM edges e JOIN notes n ON n.row = e.row WHERE n.live = 1"
+        return {row[0] for row in self.db.execute(query)}
+
     def successors(self, note_id: str) -> tuple[str, ...]:
         """The ids of the notes that supersede this one now, oldest first."""
         rows = self.db.execute(
@@ -390,8 +370,8 @@ def note_values(path: str, blob: str, known_from: int, known_to: int | None, not
     """The columns of a note's row, in the order of the table; `note` is a `notes.model.Note`, times in seconds."""
     title = document_title(path, note)
     return (
-        path, blob, note_key(blob, title), note.id, int(known_to is None), known_from, known_to, note.kind, note.subject, note.scope,
-        json.dumps(note.owner) if note.owner else "{}", to_ms(note.valid_from), to_ms(note.valid_to),
+        path, blob, note_key(blob, title), note.id, int(known_to is None), known_from, known_to,
+        note.kind, note.subject, note.scope, json.dumps(note.owner) if note.owner else "{}", to_ms(note.valid_from), to_ms(note.valid_to),
         None if note.recorded_at is None else note.recorded_at.isoformat().replace("+00:00", "Z"), note.confidence,
         note.origin, _list(note.taint), int(note.reviewed), note.classification, int(note.generated),
         _list(note.sources), _list(note.supersedes), title, _list(note.tags), _list(note.links), note.body,

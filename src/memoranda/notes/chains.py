@@ -145,7 +145,7 @@ class Chains:
 
     def _cuts(self, note_id: str, known_at: datetime) -> list[datetime | None]:
         """The starts of what stands directly after this note, corrections in the place of what they correct."""
-        circles = self._circles((note_id, *self._reach(note_id, known_at)), known_at)
+        circles = self._circles(self._reach(note_id, known_at), known_at) if self.cycles() else {}
         cuts: list[datetime | None] = []
         todo = [(x, self._links[x].valid_from) for x in self._standing_successors(note_id, known_at, circles)]
         seen = set(todo)

@@ -60,7 +60,7 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     refresh(context, home)
     target = f"memory/notes/{slug(source.resolve().name) or 'imported'}"
     present = home.indexes.catalog.blobs()
-    run = _Run(context, home, target, progress, present)
+    run = _Run(context, home, target, present)
     files = sorted(_markdown(source, run.left))
     for done, (path, relative) in enumerate(files):
         if progress and done % 100 == 0:
@@ -75,9 +75,7 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
 class _Run:
     """One import under way: collects files and writes them a megabyte at a time."""
 
-    def __init__(
-        self, context: Context, home: OpenHome, target: str, progress: Progress | None, present: set[str]
-    ) -> None:
+    def __init__(self, context: Context, home: OpenHome, target: str, present: set[str]) -> None:
         self._context = context
         self._home = home
         self._target = target

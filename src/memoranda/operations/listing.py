@@ -40,8 +40,8 @@ class Listed:
     def json(self) -> dict[str, object]:
         return {
             "id": self.id, "uri": self.uri, "path": self.path, "home": self.home, "kind": self.kind,
-            "subject": self.subject, "scope": self.scope, "title": self.title, "valid_from": time_or_none(self.valid_from),
-            "valid_to": time_or_none(self.valid_to), "recorded_at": self.recorded_at, "reviewed": self.reviewed,
+            "subject": self.subject, "scope": self.scope, "title": self.title,
+            "valid_from": time_or_none(self.valid_from), "valid_to": time_or_none(self.valid_to), "recorded_at": self.recorded_at, "reviewed": self.reviewed,
             "supersedes": list(self.supersedes),
         }  # fmt: skip
 
@@ -71,9 +71,7 @@ def list_notes(
     for home in space.homes():
         refresh(context, home)
         catalog = home.indexes.catalog
-        superseded = {
-            r[0] for r in catalog.db.execute("SELECT e.old FROM edges e JOIN notes n ON n.row = e.row AND n.live")
-        }
+        superseded = catalog.superseded()
         for row in catalog.live_notes(*_narrow(kinds, subject, scopes)):
             if row.id in superseded and not _is_head(catalog, row.id):
                 continue
@@ -139,7 +137,8 @@ class Link:
         held = self.effective
         return {
             "id": self.id, "uri": self.uri, "path": self.path, "head": self.head,
-            "held_from": time_or_none(held.start) if held else None, "held_to": time_or_none(held.end) if held else None,
+            "held_from": time_or_none(held.start) if held else None,
+            "held_to": time_or_none(held.end) if held else None,
             "held": held is not None, "known_from": format_instant(self.known_from), "author": self.author,
             "session": self.session, "supersedes": list(self.supersedes), "title": self.title,
         }  # fmt: skip
@@ -207,10 +206,8 @@ def diff(context: Context, space: Space, note_id: str) -> str:
         for old in row.supersedes:
             if old in by_id:
                 before = by_id[old]
-                parts += difflib.unified_diff(
-                    before.body.splitlines(), row.body.splitlines(), f"{old} {_since(before)}", f"{row.id} {_since(row)}",
-                    lineterm="",
-                )  # fmt: skip
+                names = (f"{old} {_since(before)}", f"{row.id} {_since(row)}")
+                parts += difflib.unified_diff(before.body.splitlines(), row.body.splitlines(), *names, lineterm="")
     return "\n".join(parts)
 
 

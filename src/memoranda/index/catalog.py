@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, lin
 CREATE TABLE IF NOT EXISTS notes (
   row INTEGER PRIMARY KEY, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
   live INTEGER NOT NULL, known_from INTEGER NOT NULL, known_to INTEGER, kind TEXT NOT NULL, subject TEXT,
-  scope TEXT NOT NULL, owner TEXT NOT NULL, valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
+  scope TEXT NOT NULL, owner TEXT NOT NULL,
+  valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
   taint TEXT NOT NULL, reviewed INTEGER NOT NULL, classification TEXT NOT NULL, generated INTEGER NOT NULL,
   sources TEXT NOT NULL, supersedes TEXT NOT NULL, title TEXT NOT NULL, tags TEXT NOT NULL, links TEXT NOT NULL,
   body TEXT NOT NULL, front_lines INTEGER NOT NULL, problems TEXT NOT NULL);
@@ -371,7 +372,8 @@ def note_values(path: str, blob: str, known_from: int, known_to: int | None, not
     title = document_title(path, note)
     return (
         path, blob, note_key(blob, title), note.id, int(known_to is None), known_from, known_to,
-        note.kind, note.subject, note.scope, json.dumps(note.owner) if note.owner else "{}", to_ms(note.valid_from), to_ms(note.valid_to),
+        note.kind, note.subject, note.scope, json.dumps(note.owner) if note.owner else "{}",
+        to_ms(note.valid_from), to_ms(note.valid_to),
         None if note.recorded_at is None else note.recorded_at.isoformat().replace("+00:00", "Z"), note.confidence,
         note.origin, _list(note.taint), int(note.reviewed), note.classification, int(note.generated),
         _list(note.sources), _list(note.supersedes), title, _list(note.tags), _list(note.links), note.body,

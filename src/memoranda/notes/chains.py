@@ -242,8 +242,9 @@ class Chains:
                 if path:
                     low[path[-1][0]] = min(low[path[-1][0]], low[x])
                 if low[x] == order[x]:
-                    part = stack[stack.index(x) :]
-                    del stack[len(stack) - len(part) :]
+                    part = [stack.pop()]
+                    while part[-1] != x:
+                        part.append(stack.pop())
                     on_stack.difference_update(part)
                     if len(part) > 1 or x in self._successors.get(x, ()):
                         found.append(tuple(sorted(part)))

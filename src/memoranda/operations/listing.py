@@ -41,8 +41,8 @@ class Listed:
         return {
             "id": self.id, "uri": self.uri, "path": self.path, "home": self.home, "kind": self.kind,
             "subject": self.subject, "scope": self.scope, "title": self.title,
-            "valid_from": time_or_none(self.valid_from), "valid_to": time_or_none(self.valid_to), "recorded_at": self.recorded_at, "reviewed": self.reviewed,
-            "supersedes": list(self.supersedes),
+            "valid_from": time_or_none(self.valid_from), "valid_to": time_or_none(self.valid_to),
+            "recorded_at": self.recorded_at, "reviewed": self.reviewed, "supersedes": list(self.supersedes),
         }  # fmt: skip
 
 

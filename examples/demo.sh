@@ -27,6 +27,7 @@ else
   "$(dirname "$program")/python" examples/lay.py "$home"
 fi
 export MEMORANDA_HOME="$PWD/$home"
+printf '$ export MEMORANDA_HOME=%s\n' "$MEMORANDA_HOME"
 
 say '2. Something is remembered. It is a file and a commit before the command returns.'
 run remember 'Ostermoor Lines wants its timetable for 2027 by the 15th of January, as a printed booklet.' \

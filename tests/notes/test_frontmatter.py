@@ -26,7 +26,7 @@ def problems_of(data: bytes) -> str:
     return "; ".join(read_fields(split(data))[1])
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(files)
 def test_parse_and_write_gives_the_same_bytes(data: bytes) -> None:
     assert join(split(data)) == data
@@ -66,7 +66,7 @@ def test_front_matter_that_is_never_closed() -> None:
     assert split(b"---\n\nA text under a rule.\n").problems == ()
 
 
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=600)
 @given(tame_heads)
 @example("a: b\n  c: d\n")
 @example("a:\n# c\n- b\n# c\n- c\n")
@@ -208,7 +208,7 @@ def test_other_ways_to_write_the_same() -> None:
             assert fields_of(in_file(head, newline=newline)) == same
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(files | st.builds(in_file, heads))
 def test_reading_takes_any_bytes(data: bytes) -> None:
     fields, problems = read_fields(split(data))
@@ -236,7 +236,7 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=200)
 @given(st.dictionaries(st.text(max_size=10), values, max_size=5), st.text())
 def test_what_is_rendered_reads_back(fields: dict[str, object], body: str) -> None:
     data = render(fields, body)
@@ -246,7 +246,7 @@ def test_what_is_rendered_reads_back(fields: dict[str, object], body: str) -> No
     assert split(data).body == body.encode() + b"\n"
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 @given(st.text() | tame_heads.map(str.strip))
 def test_other_programs_read_the_same_text(text: str) -> None:
     import yaml

@@ -49,7 +49,7 @@ def test_the_form_of_an_entry() -> None:
     assert parse_journal(data) == (Entry("j_abc1", AT, "dana", "First line\n# not a heading\n\\# nor this", 1, 5),)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(st.lists(st.tuples(entry_ids, st.datetimes(timezones=st.just(UTC)), st.text(), texts), max_size=5))
 def test_every_text_comes_back_and_every_entry_knows_its_lines(items: list[tuple[str, datetime, str, str]]) -> None:
     data = b"".join(render_entry(*item) for item in items)

@@ -147,7 +147,7 @@ new_values = (
 )
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=250)
 @given(st.builds(in_file, heads, st.text(), st.sampled_from(["\n", "\r\n"])) | files, keys, new_values)
 def test_the_field_changes_and_no_other(data: bytes, key: str, value: object) -> None:
     before, _ = read_fields(split(data))
@@ -161,7 +161,7 @@ def test_the_field_changes_and_no_other(data: bytes, key: str, value: object) ->
     assert split(after).body.endswith(split(data).body)
 
 
-@settings(deadline=None, max_examples=800)
+@settings(deadline=None, max_examples=300)
 @given(tame_heads, keys, new_values, st.sampled_from(["\n", "\r\n"]))
 @example("a: x # c\n", "a", ["y"], "\n")
 def test_changing_one_field_changes_one_line(head: str, key: str, value: object, newline: str) -> None:

@@ -37,7 +37,7 @@ class Created:
 def create(folder: Path, context: Context, *, name: str | None = None, here: bool = False) -> Created:
     """Lays a Home in or below `folder`; no existing file is changed. Returns where; open it with `Repository`."""
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 - a link that leads here keeps its name
-    if is_home(folder):
+    if is_home(folder) and (folder / ".git").exists():
         return Created(folder, False, True)
     if is_home(folder / NESTED) and not here:
         return Created(folder / NESTED, True, True)
@@ -78,7 +78,7 @@ def _lay(root: Path, context: Context, name: str, roots: tuple[str, ...]) -> Non
     }
     for path, data in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        if path == MARKER or not (root / path).exists():
+        if not (root / path).exists():  # a marker without a repository is a Home's files, brought here by hand
             (root / path).write_bytes(data)
 
 

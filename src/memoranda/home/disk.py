@@ -89,16 +89,33 @@ class DiskStore:
         self._git.run("repack", "--geometric=2", "-d", "-q", accept=(0, 128, 129))
         return True
 
+    def verify(self, heads: Sequence[str]) -> list[str]:
+        """What `git fsck --strict` says of all objects and of what these commits reach; empty when all is well."""
+        done = self._git.call(
+            "fsck", "--strict", "--no-dangling", "--no-progress", *heads, accept=range(-15, 256)
+        )  # its exit code is a set of findings
+        lines = (done.stdout + done.stderr).decode("utf-8", "replace").splitlines()
+        return [line for line in lines if not line.startswith(("notice:", "Checking", "dangling", "unreachable"))]
+
+    def leftovers(self) -> list[str]:
+        """What a killed writer of this Home left half-written in the folder of packs."""
+        return [str(path.relative_to(self._layout.common_dir.parent)) for path in self._dead()]
+
     def sweep(self) -> None:
-        """Removes what a killed writer of this Home left half-written."""
-        for path in (self._layout.objects / "pack").glob("tmp_memoranda_*"):
+        """Removes the leftovers."""
+        for path in self._dead():
+            path.unlink(missing_ok=True)
+
+    def _dead(self) -> Iterator[Path]:
+        folder = self._layout.objects / "pack"
+        for path in folder.glob("tmp_memoranda_*"):
             owner = path.name.split("_")[2]
             if not owner.isdigit() or not _lives(int(owner)):
-                path.unlink(missing_ok=True)
-        for path in (self._layout.objects / "pack").glob("pack-*.keep"):
+                yield path
+        for path in folder.glob("pack-*.keep"):
             words = path.read_text(encoding="utf-8", errors="replace").split()
             if len(words) == 2 and words[0] == "memoranda" and words[1].isdigit() and not _lives(int(words[1])):
-                path.unlink(missing_ok=True)
+                yield path
 
     def close(self) -> None:
         self._git.close()

@@ -41,6 +41,13 @@ class Ours:
             return (len(steps) == 4 and steps[2] == "journal") or self._everything
         return self._everything or path.startswith(self._roots)
 
+    def is_note(self, path: str) -> bool:
+        """Whether the file at this path is a note (and not a journal, a marker or a setting)."""
+        if path in _ROOT_FILES or path not in self:
+            return False
+        steps = path.split("/")
+        return not (len(steps) == 4 and steps[0] == "agents" and steps[2] == "journal")
+
     def folder(self, path: str) -> bool:
         """Whether files of the Home may lie in or below this folder."""
         if path == ".":

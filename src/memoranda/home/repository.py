@@ -26,9 +26,10 @@ from memoranda.home.layout import Layout, layout_of
 from memoranda.home.ledger import Pen
 from memoranda.home.log import IntakeLog
 from memoranda.home.marker import FORMAT, Marker, Replica, read_marker, replica_of
-from memoranda.home.objects import TreeEditor, object_id
+from memoranda.home.objects import TreeEditor, object_id, read_tree
 from memoranda.home.outside import Found, Ours, Outside
 from memoranda.home.record import FileChange, Record
+from memoranda.home.store import LEDGER_REF
 from memoranda.home.watch import Watch
 from memoranda.home.worktree import Worktree
 
@@ -482,6 +483,18 @@ class Repository:
     def history(self, old: str | None, new: str, *, newest: int | None = None) -> Iterator[Step]:
         """The commits from behind `old` to `new`, parents before children, each with what it changed."""
         return walk(self._git, old, new, newest=newest)
+
+    def verify(self) -> list[str]:
+        """What Git's own check says is damaged."""
+        heads = [h for h in (self.store.refs.head_commit(), self.store.ref(LEDGER_REF)) if h]
+        return self.store.verify(heads)
+
+    def ledger_segments(self) -> Iterator[tuple[str, str, bytes]]:
+        """(path, replica, data) of every committed segment of the ledger."""
+        root = self.store.get(f"{self.store.ref(LEDGER_REF)}^{{tree}}")
+        for _, folder, tree in read_tree(root.data if root else b""):
+            for _, name, blob in read_tree(self._tree_data(tree)):
+                yield f"{folder.decode()}/{name.decode()}", folder.decode(), self._tree_data(blob)
 
     def close(self) -> None:
         """Commits what is left, leaves `git status` clean and lets go of everything."""

@@ -209,6 +209,33 @@ class Catalog:
         cursor = self.db.execute(f"{_SELECT_NOTE}WHERE n.live = 1 {where} ORDER BY n.path", values)
         return (_note(row) for row in cursor)
 
+    def with_problems(self) -> list[NoteRow]:
+        """The notes in which something was not understood."""
+        return list(self.live_notes("AND n.problems != '[]'"))
+
+    def linked_notes(self) -> list[NoteRow]:
+        """The notes that supersede another or are superseded."""
+        return list(self.live_notes("AND (n.supersedes != '[]' OR n.id IN (SELECT old FROM edges))"))
+
+    def shared_ids(self) -> dict[str, list[str]]:
+        """The ids that several files have, with their paths."""
+        found: dict[str, list[str]] = {}
+        query = (
+            "SELECT id, path FROM notes WHERE live = 1 AND id IN"
+            " (SELECT id FROM notes WHERE live = 1 GROUP BY id HAVING count(*) > 1) ORDER BY id, path"
+        )
+        for note_id, path in self.db.execute(query):
+            found.setdefault(note_id, []).append(path)
+        return found
+
+    def nas_sources(self) -> Iterator[tuple[str, str, str]]:
+        """(id, path, source) of every pointer into a Home that a note cites."""
+        query = "SELECT id, path, sources FROM notes WHERE live = 1 AND sources LIKE '%nas://%' ORDER BY path"
+        for note_id, path, sources in self.db.execute(query):
+            for source in _tuple(sources):
+                if source.startswith("nas://"):
+                    yield note_id, path, source
+
     def count_notes(self) -> int:
         return int(self.db.execute("SELECT count(*) FROM notes WHERE live = 1").fetchone()[0])
 
@@ -239,6 +266,18 @@ class Catalog:
             (note_id,),
         )
         return tuple(dict.fromkeys(row[0] for row in rows))
+
+    def predecessors(self, note_id: str) -> tuple[str, ...]:
+        """The ids that this note supersedes, directly or through others."""
+        found: dict[str, None] = {}
+        todo = [note_id]
+        while todo:
+            query = "SELECT e.old FROM edges e JOIN notes n ON n.row = e.row WHERE e.new = ? AND n.live = 1"
+            for (old,) in self.db.execute(query, (todo.pop(),)).fetchall():
+                if old not in found and old != note_id:
+                    found[old] = None
+                    todo.append(old)
+        return tuple(found)
 
     def component(self, note_id: str, known_at: datetime | None = None) -> list[NoteRow]:
         """The rows of every note that this id is linked with, directly or not, as known now or at `known_at`."""

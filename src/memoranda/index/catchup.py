@@ -40,7 +40,7 @@ class CatchUp:
         self._repository = repository
         self._catalog = catalog
         self._progress = progress
-        self._filler = Filler(catalog, repository.ours.__contains__, repository.blob)
+        self._filler = Filler(catalog, repository.ours.is_note, repository.blob)
 
     def run(self, snapshot: Snapshot) -> CaughtUp:
         """One transaction; afterwards the catalog reflects `snapshot` and the ledger."""

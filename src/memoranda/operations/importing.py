@@ -137,7 +137,7 @@ class _Run:
             "kind": "writes", "op": "import", "blobs": blobs, "user": self._context.user, "origin": "import",
             "agent": self._context.agent,
         }  # fmt: skip
-        what = f"{len(group)} file(s)" if len(group) != 1 else group[0].path.rpartition("/")[2]
+        what = f"{len(group)} files" if len(group) != 1 else group[0].path.rpartition("/")[2]
         return Draft("import", f"Import {what}", group, [line], {}, self._context.user)
 
 

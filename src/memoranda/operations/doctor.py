@@ -1,0 +1,217 @@
+"""Doctor: finds what is wrong with a Home, explains it, and mends only what cannot lose anything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from memoranda.context import Context
+from memoranda.errors import GitFailed, MemorandaError, NotFound
+from memoranda.home.ledger import Pen
+from memoranda.home.store import LEDGER_REF
+from memoranda.notes.chains import Chains
+from memoranda.notes.pointers import parse_pointer
+from memoranda.operations.listing import refresh
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.space import OpenHome, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing: a stable `code`, how bad (error, warning, notice), where, what, what to do; `fixed`: mended."""
+
+    code: str
+    severity: str
+    where: str
+    what: str
+    remedy: str
+    fixed: bool = False
+
+    def json(self) -> dict[str, object]:
+        return {
+            "code": self.code, "severity": self.severity, "where": self.where, "what": self.what,
+            "remedy": self.remedy, "fixed": self.fixed,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What doctor found in one Home; `ok` when nothing is left but notices."""
+
+    home: str
+    root: str
+    notes: int
+    journal: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.fixed or finding.severity == "notice" for finding in self.findings)
+
+    def json(self) -> dict[str, object]:
+        return {
+            "home": self.home, "root": self.root, "ok": self.ok, "notes": self.notes, "journal": self.journal,
+            "findings": [finding.json() for finding in self.findings],
+        }  # fmt: skip
+
+
+Check = Callable[[OpenHome], Iterator[Finding]]
+
+
+def doctor(context: Context, space: Space, *, fix: bool = False) -> Report:
+    """Examines the nearest Home. With `fix` stale indexes, leftovers and Git's index are mended, nothing else."""
+    pass_guards(context, Call("doctor"))
+    home = space.one()
+    before = [*_indexes(home), *_leftovers(home)]
+    home.repository.look(context)
+    if fix:
+        before = [_mended(home, finding) for finding in before]
+    refresh(context, home)
+    findings = [*before]
+    for check in _CHECKS:
+        findings += check(home)
+    catalog = home.indexes.catalog
+    return Report(home.name, str(home.repository.root), catalog.count_notes(), catalog.count_entries(), tuple(findings))
+
+
+# The caches and what a killed process left
+
+
+def _indexes(home: OpenHome) -> Iterator[Finding]:
+    states = {
+        "behind": ("notice", "is behind the notes", "It catches up by itself at the next recall."),
+        "missing": ("notice", "does not exist", "It is made at the next recall."),
+        "damaged": ("warning", "cannot be read", "`memoranda doctor --fix` throws it away; it is made again."),
+        "foreign": ("warning", "was made by another recipe or version", "`memoranda doctor --fix` throws it away."),
+    }
+    for status in home.indexes.status():
+        if status.state in states:
+            severity, what, remedy = states[status.state]
+            yield Finding(f"index_{status.state}", severity, status.name, f"The index {what}.", remedy)
+
+
+def _leftovers(home: OpenHome) -> Iterator[Finding]:
+    for path in home.repository.store.leftovers():
+        remedy = "`memoranda doctor --fix` removes it."
+        yield Finding("leftover", "notice", path, "A killed process left this file in Git's folder.", remedy)
+
+
+def _mended(home: OpenHome, finding: Finding) -> Finding:
+    if finding.code in ("index_damaged", "index_foreign"):
+        home.indexes.drop(finding.where)
+    elif finding.code == "leftover":
+        home.repository.store.sweep()
+    elif finding.code in ("index_behind", "index_missing"):
+        home.indexes.catch_up()
+    return replace(finding, fixed=True)
+
+
+# The notes
+
+
+def _unreadable(home: OpenHome) -> Iterator[Finding]:
+    for row in home.indexes.catalog.with_problems():
+        yield Finding(
+            "note_odd", "notice", row.path, f"Not everything in this note is understood: {'; '.join(row.problems)}.",
+            "It is kept and recalled as it is; mend it in an editor if you like.",
+        )  # fmt: skip
+    for path, reason in sorted(home.repository.outside.strange.items()):
+        remedy = "Put a regular file in its place, or move it away."
+        yield Finding("file_left_alone", "warning", path, f"This file is not taken in: {reason}.", remedy)
+    for path, reason in sorted(home.repository.refused.items()):
+        yield Finding("file_refused", "warning", path, f"This file is not taken in: {reason}", "Change it and save.")
+
+
+def _chains(home: OpenHome) -> Iterator[Finding]:
+    catalog = home.indexes.catalog
+    chains = Chains(row.link() for row in catalog.linked_notes())
+    for new, old in chains.unknown():
+        yield Finding(
+            "supersedes_unknown", "warning", new, f"It supersedes {old}, which no note of this Home is.",
+            "Bring the missing note back, or correct the field `supersedes`.",
+        )  # fmt: skip
+    for cycle in chains.cycles():
+        yield Finding(
+            "supersedes_cycle", "error", cycle[0], f"These notes supersede each other in a circle: {', '.join(cycle)}.",
+            "Correct the field `supersedes` of one of them; until then all of them are shown.",
+        )  # fmt: skip
+    told: set[tuple[str, ...]] = set()
+    for row in catalog.linked_notes():
+        heads = chains.heads_of(row.id)
+        if len(heads) > 1 and heads not in told:
+            told.add(heads)
+            yield Finding(
+                "two_heads", "warning", heads[0], f"One chain has {len(heads)} heads: {', '.join(heads)}.",
+                "Decide: write one note that supersedes them all.",
+            )  # fmt: skip
+
+
+def _same_id(home: OpenHome) -> Iterator[Finding]:
+    for note_id, paths in home.indexes.catalog.shared_ids().items():
+        yield Finding(
+            "same_id", "warning", paths[0], f"{len(paths)} files have the id {note_id}: {', '.join(paths)}.",
+            "Give all but one a new id, or delete the copies.",
+        )  # fmt: skip
+
+
+def _sources(home: OpenHome) -> Iterator[Finding]:
+    names = home.repository.marker.names()
+    for note_id, path, source in home.indexes.catalog.nas_sources():
+        try:
+            pointer = parse_pointer(source)
+            if pointer.home not in names:
+                continue
+            data = home.repository.at(pointer.path, pointer.rev)
+            if pointer.end is not None and pointer.end > max(1, len(data.splitlines())):
+                raise NotFound("It ends before these lines.")
+        except MemorandaError as error:
+            yield Finding(
+                "source_dangling", "warning", path, f"{note_id} cites {source}, which leads nowhere. {error.what}",
+                "Bring the cited commit here (`git fetch`), or correct the source.",
+            )  # fmt: skip
+
+
+# Git and the ledger
+
+
+def _repository(home: OpenHome) -> Iterator[Finding]:
+    try:
+        for line in home.repository.verify():
+            yield Finding(
+                "repository_damaged", "error", ".git", f"Git finds damage: {line}",
+                "Restore the object from a clone (`git fetch`) or a backup.",
+            )  # fmt: skip
+    except GitFailed as error:
+        yield Finding("repository_damaged", "error", ".git", error.what, error.remedy)
+    reason = home.repository.flush(wait=True)
+    if reason is not None:
+        yield Finding(
+            "commits_waiting", "notice", ".git", f"What was remembered is not committed yet: {reason}.",
+            "Nothing is lost; it is committed when that is over.",
+        )  # fmt: skip
+
+
+def _ledger(home: OpenHome) -> Iterator[Finding]:
+    repository = home.repository
+    if repository.store.ref(LEDGER_REF) is None:
+        return
+    damaged: dict[str, int] = defaultdict(int)
+    forged: dict[str, int] = defaultdict(int)
+    for path, replica, data in repository.ledger_segments():
+        pen = Pen(repository.keys, repository.marker.id, replica)
+        for line in data.decode("utf-8", "replace").splitlines():
+            if not line.startswith("{") or not line.endswith("}"):
+                damaged[path] += 1
+            elif replica == repository.replica.id and not pen.vouches(line):
+                forged[path] += 1
+    for path, count in damaged.items():
+        yield Finding("ledger_damaged", "error", path, f"{count} line(s) cannot be read.", "Restore it from a clone.")
+    for path, count in forged.items():
+        yield Finding(
+            "ledger_unvouched", "error", path, f"{count} line(s) of this clone were not written by this installation.",
+            "They vouch for nothing. If the keys were lost, bring them back; else look who wrote to the ref.",
+        )  # fmt: skip
+
+
+_CHECKS: tuple[Check, ...] = (_unreadable, _chains, _same_id, _sources, _repository, _ledger)

@@ -1,0 +1,243 @@
+"""Recall: a question, a budget, and a view of what is remembered with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda.context import Context
+from memoranda.errors import InvalidInput
+from memoranda.index.analysis import analyze, analyze_query
+from memoranda.notes.model import KINDS, SCOPES
+from memoranda.notes.pointers import Pointer
+from memoranda.operations.listing import known_words, refresh
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.space import OpenHome, Space
+from memoranda.recall.find import Wanted, find
+from memoranda.recall.items import Found
+from memoranda.recall.view import Fitted, Piece, fit
+
+BUDGET = 2000
+TOP = 8
+PLACES = ("notes", "journal")
+_MOST = 1000
+_QUERY_LIMIT = 20_000  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing recalled. The attributes bear the names of the JSON; times are RFC 3339 texts ending in Z.
+
+    `view` says in which form `text` fits the budget: full, excerpt, outline or pointer. `uri` leads to the exact lines.
+    `state` is current, ended, future, superseded, or passage for a journal passage. `home` is the Home it comes from.
+    """
+
+    id: str
+    uri: str
+    kind: str
+    subject: str | None
+    scope: str | None
+    view: str
+    text: str
+    score: float
+    why: dict[str, object]
+    sources: tuple[str, ...]
+    reviewed: bool
+    taint: tuple[str, ...]
+    valid_from: str | None
+    valid_to: str | None
+    recorded_at: str | None
+    supersedes: tuple[str, ...]
+    superseded_by: tuple[str, ...]
+    state: str
+    origin: str
+    home: str
+    speaker: str | None = None
+    session: str | None = None
+
+    def json(self) -> dict[str, object]:
+        return {
+            "id": self.id, "uri": self.uri, "kind": self.kind, "subject": self.subject, "scope": self.scope,
+            "view": self.view, "text": self.text, "score": self.score, "why": self.why, "sources": list(self.sources),
+            "reviewed": self.reviewed, "taint": list(self.taint), "valid_from": self.valid_from,
+            "valid_to": self.valid_to, "recorded_at": self.recorded_at, "supersedes": list(self.supersedes),
+            "superseded_by": list(self.superseded_by), "state": self.state, "origin": self.origin, "home": self.home,
+            "speaker": self.speaker, "session": self.session,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a recall looked at: how many notes and journal entries, at which commit (of the nearest Home), which
+    indexes; `more` counts what ranked but had no place; `homes` says the same for each Home."""
+
+    notes: int
+    journal: int
+    commit: str | None
+    indexes: tuple[str, ...]
+    more: int
+    homes: tuple[dict[str, object], ...]
+    notices: tuple[str, ...]
+
+    def json(self) -> dict[str, object]:
+        return {
+            "notes": self.notes, "journal": self.journal, "commit": self.commit, "indexes": list(self.indexes),
+            "more": self.more, "homes": list(self.homes), "notices": list(self.notices),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Tokens: how many there were and how many the items cost, their labels included."""
+
+    limit: int
+    used: int
+
+    def json(self) -> dict[str, int]:
+        return {"limit": self.limit, "used": self.used}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The answer to a recall: items best first, what was covered, and the budget."""
+
+    query: str
+    items: tuple[Item, ...]
+    coverage: Coverage
+    budget: Budget
+
+    def json(self) -> dict[str, object]:
+        return {
+            "query": self.query, "items": [item.json() for item in self.items], "coverage": self.coverage.json(),
+            "budget": self.budget.json(),
+        }  # fmt: skip
+
+
+def recall(
+    context: Context,
+    space: Space,
+    query: str,
+    *,
+    budget: int = BUDGET,
+    k: int = TOP,
+    kinds: Sequence[str] = (),
+    subject: str | None = None,
+    scopes: Sequence[str] = (),
+    include: Sequence[str] = PLACES,
+    as_of: datetime | None = None,
+    known_at: datetime | None = None,
+    at: datetime | None = None,
+    history: bool = False,
+) -> View:
+    """Finds what is remembered about `query` in all open Homes and fits it into `budget` tokens.
+
+    At most `k` items. `as_of` asks what held then, `known_at` what was known then, `at` sets both; each defaults to
+    now. `history` shows superseded notes too. A question without words to look for has no items.
+
+    Raises:
+        InvalidInput: an unknown kind, scope or place, a budget or k out of bounds, a query that is far too long.
+    """
+    pass_guards(context, Call("recall", text=query))
+    _check(query, budget, k, kinds, scopes, include)
+    as_of, known_at = as_of or at, known_at or at
+    homes = space.homes()
+    ranked: list[tuple[OpenHome, Found]] = []
+    reports = []
+    for home in homes:
+        found = recall_home(
+            context, home, query, k=k, kinds=kinds, subject=subject, scopes=scopes, include=include, as_of=as_of,
+            known_at=known_at, history=history,
+        )  # fmt: skip
+        ranked += [(home, item) for item in found]
+        reports.append(_report(home))
+    # Scores of two Homes are comparable as far as both use one scale; ties go to the nearer Home.
+    ranked.sort(key=lambda pair: (-pair[1].score, homes.index(pair[0]), pair[1].id))
+    chosen = ranked[:k]
+    pieces = [Piece(item.text, item.words, item.first, item.kind) for _, item in chosen]
+    fitted = fit(pieces, budget, _words)
+    items = tuple(_item(home, item, form) for (home, item), form in zip(chosen, fitted, strict=False))
+    return View(
+        query, items, _coverage(reports, len(ranked) - len(items)), Budget(budget, sum(f.tokens for f in fitted))
+    )
+
+
+def _check(
+    query: str, budget: int, k: int, kinds: Sequence[str], scopes: Sequence[str], include: Sequence[str]
+) -> None:
+    if len(query) > _QUERY_LIMIT:
+        raise InvalidInput(
+            f"The question has {len(query)} characters and {_QUERY_LIMIT} are the most.", remedy="Ask in fewer words."
+        )
+    if not 1 <= k <= _MOST:
+        raise InvalidInput(f"k is {k} and not between 1 and {_MOST}.", remedy="Give a number such as 8.")
+    if budget < 1:
+        raise InvalidInput(f"The budget is {budget} tokens.", remedy="Give a positive number such as 2000.")
+    known_words("kind", kinds, (*KINDS, "journal"))
+    known_words("scope", scopes, SCOPES)
+    known_words("place", include, PLACES)
+
+
+def recall_home(
+    context: Context,
+    home: OpenHome,
+    query: str,
+    *,
+    k: int = TOP,
+    kinds: Sequence[str] = (),
+    subject: str | None = None,
+    scopes: Sequence[str] = (),
+    include: Sequence[str] = PLACES,
+    as_of: datetime | None = None,
+    known_at: datetime | None = None,
+    history: bool = False,
+) -> list[Found]:
+    """The k best items of one Home, whole; outside edits are taken in first."""
+    refresh(context, home)
+    wanted = Wanted(
+        analyze_query(query), query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of,
+        known_at, history,
+    )  # fmt: skip
+    with home.indexes.lock:
+        return find(home.indexes, home.name, wanted)
+
+
+def _words(text: str) -> set[str]:
+    return set(analyze(text).terms)
+
+
+def _item(home: OpenHome, item: Found, form: Fitted) -> Item:
+    whole = form.view in ("full", "outline", "pointer") and item.kind != "journal"
+    uri = Pointer(home.name, item.path, item.blob, *(() if whole else (form.first, form.last)))
+    return Item(
+        item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score, dict(item.why),
+        item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to, item.recorded_at, item.supersedes,
+        item.superseded_by, item.state, item.origin, home.name, item.speaker, item.session,
+    )  # fmt: skip
+
+
+def _report(home: OpenHome) -> dict[str, object]:
+    indexes = home.indexes
+    with indexes.lock:
+        catalog = indexes.catalog
+        notices, indexes.notices = indexes.notices, []
+        return {
+            "name": home.name, "root": str(home.repository.root), "notes": catalog.count_notes(),
+            "journal": catalog.count_entries(), "commit": catalog.state("commit") or None,
+            "indexes": [indexes.lexical.recipe().directory_name()], "notices": notices,
+        }  # fmt: skip
+
+
+def _coverage(reports: list[dict[str, object]], more: int) -> Coverage:
+    def total(name: str) -> int:
+        return sum(value for report in reports if isinstance(value := report[name], int))
+
+    first = reports[0] if reports else {}
+    commit, names = first.get("commit"), first.get("indexes", [])
+    notices = [str(n) for report in reports if isinstance(said := report["notices"], list) for n in said]
+    if not reports:
+        notices.append("There is no Home yet; the first `remember` makes one.")
+    return Coverage(
+        total("notes"), total("journal"), str(commit) if commit else None,
+        tuple(str(n) for n in names) if isinstance(names, list) else (), more, tuple(reports), tuple(notices),
+    )  # fmt: skip

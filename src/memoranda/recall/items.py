@@ -1,0 +1,45 @@
+"""What recall found, before and after it is fitted to a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memoranda.notes.times import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One ranked item: a note or a journal passage, whole.
+
+    `score` has six decimals, `why` says what made it; `first` is the line of the file at which `text` begins, `blob`
+    the exact bytes; `state` is current, ended, future, superseded or passage; `held` when it held (None: never, or a
+    passage).
+    """
+
+    id: str
+    path: str
+    blob: str
+    kind: str
+    subject: str | None
+    scope: str | None
+    text: str
+    first: int
+    title: str
+    score: float
+    why: Mapping[str, object]
+    sources: tuple[str, ...]
+    reviewed: bool
+    taint: tuple[str, ...]
+    origin: str
+    state: str
+    held: Interval | None
+    valid_from: str | None
+    valid_to: str | None
+    recorded_at: str | None
+    supersedes: tuple[str, ...]
+    superseded_by: tuple[str, ...]
+    speaker: str | None = None
+    session: str | None = None
+    agent: str | None = None
+    words: frozenset[str] = field(default_factory=frozenset)

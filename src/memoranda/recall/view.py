@@ -1,0 +1,102 @@
+"""The budgeted view: notes in full while there is room, then excerpts, then outlines, then pointers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from memoranda.notes import markdown
+from memoranda.notes.tokens import count_tokens
+
+EXCERPT_LINES = 2  # lines on each side of the best one
+_LONG = 400  # tokens; a longer text is shown in full only when everything else has its place
+ENVELOPE = 24  # tokens that the markers and labels of one item cost
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One item before it is fitted: its text and the words of the question, for excerpts. Lines count from `first`."""
+
+    text: str
+    words: frozenset[str]
+    first: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """How an item is shown: `view` full, excerpt, outline or pointer; its text; its lines in the file; its tokens."""
+
+    view: str
+    text: str
+    first: int
+    last: int
+    tokens: int
+
+
+def fit(pieces: Sequence[Piece], budget: int, fold: Callable[[str], set[str]]) -> list[Fitted]:
+    """Fits items, best first, into `budget` tokens; the sum never exceeds it. Items that fit nowhere are left out.
+
+    A first pass gives every item the shortest useful form, a second one lengthens them in the order of their rank, so
+    that the best are full and the last still point to where they are.
+    """
+    shown: list[Fitted] = []
+    left = budget
+    for piece in pieces:
+        smallest = _pointer(piece)
+        if smallest.tokens > left:
+            break
+        shown.append(smallest)
+        left -= smallest.tokens
+    for at, piece in enumerate(pieces[: len(shown)]):
+        for form in _forms(piece, fold):
+            more = form.tokens - shown[at].tokens
+            if more <= left:
+                shown[at] = form
+                left -= more
+                break
+    return shown
+
+
+def _forms(piece: Piece, fold: Callable[[str], set[str]]) -> Sequence[Fitted]:
+    """The forms of a piece, the longest first."""
+    lines = piece.text.splitlines() or [""]
+    full = _form("full", piece.text, piece.first, piece.first + len(lines) - 1)
+    if len(lines) == 1 and full.tokens < _LONG:
+        return [full, _cut(piece, fold)]
+    return [full, _excerpt(piece, lines, fold), _cut(piece, fold), *_outline(piece)]
+
+
+def _form(view: str, text: str, first: int, last: int) -> Fitted:
+    return Fitted(view, text, first, last, count_tokens(text) + ENVELOPE)
+
+
+def _pointer(piece: Piece) -> Fitted:
+    return _form("pointer", "", piece.first, piece.first + max(1, len(piece.text.splitlines())) - 1)
+
+
+def _excerpt(piece: Piece, lines: list[str], fold: Callable[[str], set[str]]) -> Fitted:
+    """The lines around the one that shares most words with the question."""
+    best = max(range(len(lines)), key=lambda n: (len(fold(lines[n]) & piece.words), -n))
+    start, end = max(0, best - EXCERPT_LINES), min(len(lines), best + EXCERPT_LINES + 1)
+    return _form("excerpt", "\n".join(lines[start:end]), piece.first + start, piece.first + end - 1)
+
+
+def _cut(piece: Piece, fold: Callable[[str], set[str]]) -> Fitted:
+    """The sentence of the text that shares most words with the question."""
+    best, score = ("", 0), -1
+    for line, text in enumerate(piece.text.splitlines()):
+        for sentence in re.split(r"(?<=[.!?…])\s+", text):
+            shared = len(fold(sentence) & piece.words)
+            if shared > score and sentence.strip():
+                best, score = (sentence.strip(), line), shared
+    return _form("excerpt", best[0], piece.first + best[1], piece.first + best[1])
+
+
+def _outline(piece: Piece) -> list[Fitted]:
+    headings = markdown.outline(piece.text)
+    if not headings:
+        return []
+    text = "\n".join(f"{'  ' * (h.level - 1)}{h.title}" for h in headings)
+    return [_form("outline", text, piece.first, piece.first + len(piece.text.splitlines()) - 1)]

@@ -20,15 +20,16 @@ class Worktree:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._base = f"{root}/"  # plain strings: this runs once a note, and pathlib costs more than the system calls
         self.written: dict[str, tuple[int, int, int]] = {}  # path -> what `_mark` saw right after our own write
 
     def apply(self, change: FileChange) -> None:
         """Does what a change says; what was found outside is there already."""
         if change.outside:
             return
-        path = self.root / change.path
+        path = self._base + change.path
         if change.new is None:
-            path.unlink(missing_ok=True)
+            Path(path).unlink(missing_ok=True)
             return
         self._folder(change.path)
         if change.appended or change.old is None:
@@ -66,23 +67,24 @@ class Worktree:
 
     def _folder(self, name: str) -> None:
         """Makes the folders above a file; InvalidPath when one of them is a link or a file."""
-        folder = self.root
-        for step in name.split("/")[:-1]:
-            folder = folder / step
+        at = name.find("/")
+        while at >= 0:
+            folder = self._base + name[:at]
             try:
-                mode = folder.lstat().st_mode
+                mode = os.lstat(folder).st_mode
             except FileNotFoundError:
-                folder.mkdir(exist_ok=True)
-                continue
+                Path(folder).mkdir(exist_ok=True)
+                mode = stat.S_IFDIR
             if not stat.S_ISDIR(mode):
                 raise InvalidPath(
                     f"{name} cannot be written.",
-                    why=f"{folder.relative_to(self.root)} is a link or a file, not a folder.",
+                    why=f"{name[:at]} is a link or a file, not a folder.",
                     remedy="Put a folder in its place.",
                 )
+            at = name.find("/", at + 1)
 
     def exists(self, name: str) -> bool:
-        return os.path.lexists(self.root / name)
+        return os.path.lexists(self._base + name)
 
     def untouched(self, name: str) -> bool:
         """Whether the file is still as our own last write left it."""

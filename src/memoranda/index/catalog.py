@@ -191,6 +191,17 @@ class Catalog:
             found.setdefault(row.key, []).append(row)
         return found
 
+    def note_texts(self, keys: Sequence[str]) -> Iterator[tuple[str, str, str | None, str, tuple[str, ...], str, str]]:
+        """(key, title, subject, body, tags, kind, scope) of each of these documents that is a note's, once."""
+        for at in range(0, len(keys), _FEW):
+            part = keys[at : at + _FEW]
+            query = (
+                "SELECT key, title, subject, body, tags, kind, scope FROM notes"
+                f" WHERE key IN ({_marks(part)}) GROUP BY key HAVING row = min(row)"
+            )
+            for key, title, subject, body, tags, kind, scope in self.db.execute(query, part):
+                yield key, title, subject, body, _tuple(tags), kind, scope
+
     def by_id(self, note_id: str, known_at: datetime | None = None) -> list[NoteRow]:
         """The rows with this id, known now or at `known_at`; several when files share the id, by path."""
         rows = self._notes("WHERE n.id = ? ORDER BY n.path, n.row", (note_id,))

@@ -55,7 +55,7 @@ class Filler:
         if is_journal_path(version.path):
             lines = self._journal(version, data)
         elif self._is_note(version.path):
-            self._note(version, data)
+            self._note(version, data, known=current is not None)
         if version.blob is None:
             self._db.execute("DELETE FROM files WHERE path = ?", (version.path,))
         else:
@@ -77,14 +77,18 @@ class Filler:
             "INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (version.path, version.blob, lines + data.count(b"\n"))
         )
 
-    def _note(self, version: Version, data: bytes | None) -> None:
-        at = int(version.at.timestamp())
-        retired = self._db.execute("SELECT row, key FROM notes WHERE path = ? AND live = 1", (version.path,)).fetchall()
-        for row, key in retired:
-            self._db.execute("UPDATE notes SET live = 0, known_to = max(known_from, ?) WHERE row = ?", (at, row))
-            self._feed(key)
+    def _note(self, version: Version, data: bytes | None, *, known: bool) -> None:
+        if known:
+            at = int(version.at.timestamp())
+            retired = self._db.execute(
+                "SELECT row, key FROM notes WHERE path = ? AND live = 1", (version.path,)
+            ).fetchall()
+            for row, key in retired:
+                self._db.execute("UPDATE notes SET live = 0, known_to = max(known_from, ?) WHERE row = ?", (at, row))
+                self._feed(key)
         if version.blob is not None:
-            self._feed(self._insert(version, None, data))
+            key = self._insert(version, None, data)
+            self._db.execute("INSERT INTO feed (key, live) VALUES (?, 1)", (key,))
 
     def _insert(self, version: Version, known_to: int | None, data: bytes | None) -> str:
         assert version.blob is not None

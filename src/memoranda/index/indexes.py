@@ -175,14 +175,14 @@ class Indexes:
     def _documents(self, keys: Iterable[str]) -> Iterator[Document]:
         """The documents of these keys, made from the catalog's rows."""
         wanted = list(keys)
-        notes = self.catalog.by_key(wanted)
-        for key, rows in notes.items():
-            row = rows[0]
-            facets = ["in:notes", f"kind:{row.kind}", f"scope:{row.scope}"]
-            if row.subject:
-                steps = row.subject.split("/")
+        notes: set[str] = set()
+        for key, title, subject, body, tags, kind, scope in self.catalog.note_texts(wanted):
+            notes.add(key)
+            facets = ["in:notes", f"kind:{kind}", f"scope:{scope}"]
+            if subject:
+                steps = subject.split("/")
                 facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]
-            yield Document(key, row.title, row.subject or "", row.body, row.tags, tuple(facets))
+            yield Document(key, title, subject or "", body, tags, tuple(facets))
         for key, entry in self.catalog.entries_by_key([k for k in wanted if k not in notes]).items():
             if entry.speaker.endswith(RECORDS):
                 continue  # it records a `remember`, whose note carries the same words

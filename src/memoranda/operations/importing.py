@@ -12,7 +12,6 @@ from memoranda.errors import InvalidPath, NotFound
 from memoranda.home.repository import Change, Draft
 from memoranda.index.catchup import Progress
 from memoranda.notes.ids import blob_id
-from memoranda.notes.model import read_note
 from memoranda.notes.paths import check_path, slug
 from memoranda.operations.listing import refresh
 from memoranda.operations.pipeline import Call, pass_guards
@@ -69,7 +68,8 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     run.write()
     if progress:
         progress("importing files", len(files), len(files))
-    return ImportedFolder(run.taken, run.already, tuple(run.odd), tuple(run.left), target, home.name)
+    home.indexes.catch_up()
+    return ImportedFolder(run.taken, run.already, run.odd(), tuple(run.left), target, home.name)
 
 
 class _Run:
@@ -83,8 +83,8 @@ class _Run:
         self._group: list[Change] = []
         self._bytes = 0
         self._used: set[str] = set()
+        self._names: dict[str, str] = {}
         self.taken = self.already = 0
-        self.odd: list[tuple[str, str]] = []
         self.left: list[tuple[str, str]] = []
 
     def take(self, path: Path, relative: str) -> None:
@@ -101,9 +101,7 @@ class _Run:
         if place is None:
             self.already += 1
             return
-        problems = read_note(place, data).problems
-        if problems:
-            self.odd.append((relative, "; ".join(problems)))
+        self._names[place] = relative
         self._group.append(Change(place, data))
         self._bytes += len(data)
         self.taken += 1
@@ -124,6 +122,11 @@ class _Run:
             if self._home.repository.worktree.read(place) == b"":
                 return None
             number += 1
+
+    def odd(self) -> tuple[tuple[str, str], ...]:
+        """What was taken without being understood, as the catalog has read it."""
+        rows = self._home.indexes.catalog.with_problems()
+        return tuple((self._names[row.path], "; ".join(row.problems)) for row in rows if row.path in self._names)
 
     def write(self) -> None:
         if not self._group:

@@ -13,6 +13,7 @@ from memoranda.home.objects import object_id
 from memoranda.home.record import FileChange, Record
 
 LARGEST_FILE = 64 << 20
+_MANY = 64
 
 
 class Worktree:
@@ -157,7 +158,11 @@ class Worktree:
         return True
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Syncs files and their folders; what has gone meanwhile is passed over."""
+        """Syncs files and their folders; what has gone meanwhile is passed over. Many: the whole file system at once."""
+        paths = list(paths)
+        if len(paths) > _MANY:
+            os.sync()
+            return
         folders: set[Path] = set()
         for name in paths:
             path = self.root / name

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from memoranda.context import Context
 from memoranda.errors import GitFailed, InvalidInput
+from memoranda.home.draft import Change, Draft
 from memoranda.home.keys import Keys
 from memoranda.home.layout import CACHE, MARKER, NESTED, is_home, layout_of
 from memoranda.home.marker import Marker, home_name, write_marker
-from memoranda.home.repository import Change, Draft, Repository
+from memoranda.home.repository import Repository
 from memoranda.notes.ids import new_id
 
 # What may lie in a repository of notes beside the notes: attachments and the settings of an editor.

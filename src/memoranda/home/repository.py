@@ -7,17 +7,16 @@ bytes and paths; what a note means, and whether it may be written, is decided ab
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from memoranda.context import Context
 from memoranda.errors import HomeDamaged, HomeFormatUnknown, NotFound, ReadOnlyHome, RefMoved
 from memoranda.home.background import Background
 from memoranda.home.committer import Committer, Group
 from memoranda.home.disk import DiskStore
+from memoranda.home.draft import Appending, Change, Draft, Snapshot, found_draft
 from memoranda.home.git import Git
 from memoranda.home.gitindex import GitIndex
 from memoranda.home.history import Step, walk
@@ -25,57 +24,13 @@ from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout, layout_of
 from memoranda.home.ledger import Pen
 from memoranda.home.log import IntakeLog
+from memoranda.home.looker import Looker
 from memoranda.home.marker import FORMAT, Marker, Replica, read_marker, replica_of
 from memoranda.home.objects import TreeEditor, object_id, read_tree
 from memoranda.home.outside import Found, Ours, Outside
 from memoranda.home.record import FileChange, Record
 from memoranda.home.store import LEDGER_REF
-from memoranda.home.watch import Watch
 from memoranda.home.worktree import Worktree
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One file that a write wants to change: `data` is its new content (None: gone), or what is appended."""
-
-    path: str
-    data: bytes | None
-    appended: bool = False
-    laid: bool = False  # the bytes stand in the working tree already
-
-
-@dataclass(frozen=True, slots=True)
-class Appending:
-    """An append that is about to happen: the blob that the file will be, and the line that it begins at."""
-
-    change: Change
-    blob: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A write, as it is asked for inside the writers' lock.
-
-    `reason` becomes the subject of the commit, `ledger` holds fields of ledger lines; `{blob}` of a change is filled
-    in by `Repository.write` for lines that carry its path.
-    """
-
-    op: str
-    reason: str
-    changes: Sequence[Change]
-    ledger: Sequence[Mapping[str, Any]] = ()
-    trailers: Mapping[str, str] = field(default_factory=dict)
-    author: str = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What a read stands on: a commit, and the records behind it, up to `seq`, that are not in it yet."""
-
-    commit: str | None
-    seq: int
-    tail: tuple[Record, ...]
 
 
 class Repository:
@@ -113,8 +68,7 @@ class Repository:
         self._committer = Committer(self.layout, self.store, self.store.refs, self._log, self.replica.id, context.clock)
         self.git_index = GitIndex(self.layout, self._git)
         self.outside = Outside(self.layout, self.worktree, self.ours)
-        self._watch: Watch | None = None
-        self._watching = False
+        self._looker = Looker(self.store, self.git_index, self.outside, self.ours, root)
         self._looking = threading.Lock()
         self._trees: dict[str, TreeEditor] = {}
         self.refused: dict[str, str] = {}
@@ -351,7 +305,7 @@ class Repository:
             return []
         with self._looking:
             snapshot = self.snapshot()
-            candidates = self._candidates(context, snapshot)
+            candidates = self._looker.candidates(context, snapshot, self._tree(snapshot.commit))
             if not candidates:
                 return []
             found = list(self.outside.compare(candidates, self.known(snapshot)))
@@ -359,42 +313,6 @@ class Repository:
                 return []
             self._log.refresh()
             return self._take_in(context, found)
-
-    def _candidates(self, context: Context, snapshot: Snapshot) -> set[str]:
-        touched = self._watch.poll() if self._watch else None
-        if touched is not None and not any(path.endswith("/") for path in touched):
-            return touched
-        tree = self._tree(snapshot.commit)
-        overlay: dict[str, set[str]] = {}
-        candidates: set[str] = set()
-        for record in snapshot.tail:
-            for change in record.changes:
-                folder, _, name = change.path.rpartition("/")
-                overlay.setdefault(folder or ".", set()).add(name)
-                candidates.add(change.path)
-
-        def listed(folder: str) -> set[str]:
-            names = {name for name in tree.names(folder) if _join(folder, name) in self.ours}
-            return names | overlay.get(folder, set())
-
-        candidates |= set(self.outside.new_names(listed, int(context.now().timestamp() * 1e9)))
-        candidates |= set(self.git_index.differing())
-        indexed = self.git_index.reflects()
-        if indexed != snapshot.commit and snapshot.commit is not None:
-            if indexed is not None and not self.store.get(indexed):
-                indexed = None
-            candidates |= {change.path for change in self.store.changes(indexed, snapshot.commit)}
-        if self._watching and self._watch is None:
-            self._watch = Watch(self.root)
-            self._watch.add(self.outside.folders())
-            self._watch.poll()
-            return candidates | self._candidates_again(context, listed)
-        return candidates
-
-    def _candidates_again(self, context: Context, listed: Callable[[str], set[str]]) -> set[str]:
-        """Closes the gap between the comparison and the first moment of the watch."""
-        again = set(self.outside.new_names(listed, int(context.now().timestamp() * 1e9)))
-        return again | set(self.git_index.differing())
 
     def _take_in(self, context: Context, found: list[Found]) -> list[Found]:
         taken: list[Found] = []
@@ -408,7 +326,7 @@ class Repository:
                     continue
                 self.refused.pop(item.path, None)
                 taken.append(item)
-            return _found_draft(taken)
+            return found_draft(taken)
 
         self.writing_allowed()
         with self._log.writing():
@@ -434,7 +352,7 @@ class Repository:
 
     def watch(self) -> None:
         """From the next look on, learns of edits from the kernel instead of comparing files each time."""
-        self._watching = True
+        self._looker.watching = True
 
     # Committing and tidying
 
@@ -505,8 +423,7 @@ class Repository:
                     self.tidy()
             except RefMoved:
                 pass  # somebody else is at work in Git: the records stay in the log, and the next opening commits them
-        if self._watch:
-            self._watch.close()
+        self._looker.close()
         self.store.close()
         self._committer.close()
         self._log.close()
@@ -516,14 +433,3 @@ class Repository:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _join(folder: str, name: str) -> str:
-    return name if folder == "." else f"{folder}/{name}"
-
-
-def _found_draft(found: Iterable[Found]) -> Draft:
-    items = list(found)
-    names = [f.path.rpartition("/")[2] for f in items[:3]]
-    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
-    return Draft("found", f"Take in edits made outside: {', '.join(names)}{more}", ())

@@ -158,7 +158,7 @@ class Worktree:
         return True
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Syncs files and their folders; what has gone meanwhile is passed over. Many: the whole file system at once."""
+        """Syncs files and their folders, many by the whole file system; what has gone is passed over."""
         paths = list(paths)
         if len(paths) > _MANY:
             os.sync()

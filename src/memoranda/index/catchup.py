@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memoranda.home.draft import Snapshot
 from memoranda.home.ledger import read_lines
 from memoranda.home.objects import read_tree
 from memoranda.home.record import Record
-from memoranda.home.repository import Repository, Snapshot
+from memoranda.home.repository import Repository
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
 from memoranda.index.fill import Filler, Version

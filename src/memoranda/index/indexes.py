@@ -16,7 +16,8 @@ from pathlib import Path
 
 from memoranda.context import Context
 from memoranda.errors import IndexDamaged
-from memoranda.home.repository import Repository, Snapshot
+from memoranda.home.draft import Snapshot
+from memoranda.home.repository import Repository
 from memoranda.index.catalog import RECIPE as CATALOG
 from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.home.repository import Change, Draft
+from memoranda.home.draft import Change, Draft
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.times import parse_instant

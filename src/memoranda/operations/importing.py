@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memoranda.context import Context
 from memoranda.errors import InvalidPath, NotFound
-from memoranda.home.repository import Change, Draft
+from memoranda.home.draft import Change, Draft
 from memoranda.index.catchup import Progress
 from memoranda.notes.ids import blob_id
 from memoranda.notes.paths import check_path, slug

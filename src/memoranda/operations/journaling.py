@@ -9,7 +9,7 @@ from typing import Any
 
 from memoranda.context import Context
 from memoranda.errors import InvalidNote
-from memoranda.home.repository import Appending, Change, Draft
+from memoranda.home.draft import Appending, Change, Draft
 from memoranda.notes.ids import new_id
 from memoranda.notes.journal import journal_path, render_entry
 from memoranda.notes.model import ORIGINS

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from memoranda.context import Context
-from memoranda.home.repository import Change, Draft
+from memoranda.home.draft import Change, Draft
 from memoranda.index.indexes import RECORDS
 from memoranda.notes.chains import Neighbours, check_supersedes, unknown_note
 from memoranda.notes.ids import blob_id, new_id

@@ -93,7 +93,7 @@ _words = st.sampled_from(
         *("*", "|", "🎉", "=", "\\", "`", "?", "_a", "1e5", "e1", "true", "yes", "0x1f", "1_000", ">"),
     ]
 )
-_plain = st.lists(_words, min_size=1, max_size=4).map(" ".join)
+plain_words = st.lists(_words, min_size=1, max_size=4).map(" ".join)
 _double = st.lists(
     st.sampled_from(
         ["a", " ", "é", "\\n", "\\t", '\\"', "\\\\", "\\u00e9", "\\u2028", "\\b", "\\uD7ff", "\\u0000", "#", ": ", "["]
@@ -114,7 +114,7 @@ _flow = st.builds(
     st.sampled_from([", ", ",", " , "]),
     st.sampled_from(["", " "]),
 )
-_values = st.one_of(_plain, _plain, _double, _single, _flow, st.just(""))
+_values = st.one_of(plain_words, plain_words, _double, _single, _flow, st.just(""))
 _tails = st.sampled_from(["", "", "", " # c", "  #", " ", "#c", " #c: d"])
 keys = st.sampled_from("abcdefghij")
 _fields = st.builds(lambda k, v, t: f"{k}: {v}{t}" if v else f"{k}:{t}", keys, _values, _tails)

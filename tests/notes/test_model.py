@@ -28,7 +28,7 @@ from memoranda.notes.model import (
     write_note,
 )
 
-from .samples import SKETCH, files, heads, in_file, vault_files
+from .samples import SKETCH, files, heads, in_file, plain_words, vault_files
 from .test_frontmatter import values
 
 PATH = "memory/notes/customer-acme.md"
@@ -128,8 +128,10 @@ def test_the_text_of_a_note_begins_below_its_front_matter() -> None:
         assert "\n".join(lines[note.front_lines :]).removesuffix("\n") == note.body
 
 
-words = st.text(max_size=12) | st.sampled_from(
-    ["no", "12:30", "a: b", "# x", "- x", '"', "'", "a\nb", "🎉", "[x]", "null", "1"]
+words = (
+    st.text(max_size=12)
+    | plain_words
+    | st.sampled_from(["no", "12:30", "a: b", "# x", "- x", '"', "'", "a\nb", "🎉", "[x]", "null", "1"])
 )
 some = words.filter(bool)
 instants = st.none() | st.datetimes(timezones=st.just(UTC))
@@ -186,6 +188,7 @@ def test_tags_of_a_draft_are_written_unless_the_text_says_them() -> None:
     assert b"\ntags: [one]\n" in data
     assert read_note(PATH, data).tags == ("one", "two")
     assert write_note(read_note(PATH, data)) == data
+    assert b"\ntags:" not in write_note(replace(DRAFT, tags=("two",), body="About #two."))
 
 
 @settings(deadline=None, max_examples=250)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memoranda.notes import yamlread
+from memoranda.notes import simplefields
 from memoranda.notes.scalars import plain_data, write_item, write_text, write_value
 
 NOT_FIELDS = "front matter: not a list of fields"
@@ -87,16 +87,18 @@ def read_fields(parts: Parts) -> tuple[dict[str, object], tuple[str, ...]]:
     written = head_text(parts.head)
     text = without_surrogates(written)
     problems = parts.problems if text == written else (*parts.problems, NOT_UTF8)
-    simple = yamlread.simple_fields(text)
+    simple = simplefields.simple_fields(text)
     if simple is not None:
         return simple, problems
+    from memoranda.notes import yamlread  # most processes never meet a file that needs it
+
     reading = yamlread.parse(text)
     problems = (*problems, *reading.problems)
     if reading.root == "other":
         return {}, (*problems, NOT_FIELDS)
     fields = {span.key: span.value for span in reading.spans}
     if reading.root == "broken":
-        for key, value in yamlread.salvage(text).items():
+        for key, value in simplefields.salvage(text).items():
             fields.setdefault(key, value)
     return fields, problems
 

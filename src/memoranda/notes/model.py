@@ -293,7 +293,8 @@ def write_note(note: Note) -> bytes:
         fields["supersedes"] = note.supersedes
     if note.tags and "tags" not in note.extra:
         in_text = markdown.tags(note.body)
-        fields["tags"] = [tag for tag in note.tags if tag not in in_text]
+        if unsaid := [tag for tag in note.tags if tag not in in_text]:
+            fields["tags"] = unsaid
     for key, value in note.extra.items():
         fields.setdefault(key, value)
     return frontmatter.render(fields, note.body.replace("\r\n", "\n").replace("\r", "\n"))

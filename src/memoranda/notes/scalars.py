@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30}|[0-9]{1,30}(?=[eE]))(?:[eE][-+]?[0-9]{1,3})?")
 
 # What we leave without quotation marks; anything else gets them. Narrower than YAML, on purpose.
-_PLAIN_LINE = re.compile(r"[^\W_][\w ./()@+;=,'-]*(?::[\w./()@+;=,'-][\w ./()@+;=,'-]*)*(?:#[\w./-]+)?")
+_PLAIN_LINE = re.compile(r"[^\W_][\w ./()@+;=,'-]*(?::[\w./()@+;=,'-][\w ./()@+;=,'-]*)*(?:(?<! )#[\w./-]+)?")
 _PLAIN_ITEM = re.compile(r"[A-Za-z_][\w./-]*")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+Z)?")
 # YAML 1.1, which other programs speak, takes these words and numbers of bases 2, 8, 16 and 60 for something else.

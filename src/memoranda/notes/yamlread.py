@@ -1,15 +1,11 @@
-"""Reading the lines between two fences, in three ways that agree.
+"""Reading front matter with a YAML parser: from its events, so that nothing in a file can do harm.
 
-`simple_fields` takes the lines that we write ourselves, and most that people write, without a YAML parser (its import
-alone costs a fresh process 14 ms). `parse` is for all other YAML: it builds values from the parser's events, so that
-no alias can multiply, no nesting can exhaust the stack and no word turns into something else. `salvage` takes what can
-be understood of lines that are not YAML at all.
+No alias can multiply, no nesting can exhaust the stack, no tag can make an object, and no word turns into something
+else than was written.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,19 +13,8 @@ from typing import Any
 from memoranda.notes.scalars import resolve_plain
 
 NOT_YAML = "front matter: not YAML"
-SIZE_LIMIT = 262_144  # characters; beyond it only `simple_fields` and `salvage`, which cost the same for every line
+SIZE_LIMIT = 262_144  # characters; what is longer is read by lines, which costs the same for every line
 _DEPTH_LIMIT = 32
-_NOT_SIMPLE = re.compile(
-    "[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010fffd]", re.UNICODE
-)
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
-_QUOTED = re.compile(r'("(?:[^"\\]|\\["\\bfnrt]|\\u(?![dD][89abAB]|[dD][c-fC-F])[0-9a-fA-F]{4})*")(?: +#.*)?')
-_SINGLE = re.compile(r"'((?:[^']|'')*)'(?: +#.*)?")
-_ITEM = r'(?:[A-Za-z0-9_][A-Za-z0-9_./-]*|"[^"\\]*")'
-_FLOW = re.compile(rf"\[ *((?:{_ITEM}(?: *, *{_ITEM})*)?) *\](?: +#.*)?")
-_ITEMS = re.compile(_ITEM)
-_PLAIN_BEGIN = frozenset("_/(")
-_UNKNOWN = object()  # what `_simple_value` says of a value that it does not understand
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,80 +42,6 @@ class Reading:
     problems: tuple[str, ...]
     root: str  # "block", "flow", "empty", "other" (not a mapping), "broken" (no YAML)
     end: int = 0  # for "flow": where the closing brace stands
-
-
-def simple_fields(text: str) -> dict[str, object] | None:
-    """The fields, or None as soon as one line is not of the simple kind. No yaml, a microsecond a line."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
-    if _NOT_SIMPLE.search(text):
-        return None
-    return _scan_lines(text, tolerant=False)
-
-
-def salvage(text: str) -> dict[str, object]:
-    """What can be understood of text that is no YAML: the first word of each key at the beginning of a line."""
-    return _scan_lines(text.replace("\r\n", "\n"), tolerant=True) or {}
-
-
-def _scan_lines(text: str, *, tolerant: bool) -> dict[str, object] | None:
-    fields: dict[str, object] = {}
-    pending = ""  # the key whose list may follow
-    items: list[object] = []
-    indent = -1
-    for line in text.split("\n"):
-        bare = line.strip(" ")
-        if not bare or bare[0] == "#":
-            continue
-        if bare[0] == "-" and pending and bare[1:2] == " ":
-            at = line.index("-")
-            value = _simple_value(bare[2:].lstrip(" "))
-            if value is not _UNKNOWN and (indent in (-1, at)):
-                if indent == -1:
-                    items = []
-                    fields[pending] = items
-                indent = at
-                items.append(value)
-                continue
-        key, colon, rest = line.partition(":")
-        understood = colon and _KEY.fullmatch(key) and (not rest or rest[0] == " ") and key not in fields
-        if understood:
-            rest = rest.strip(" ")
-            value = _simple_value(rest) if rest else None
-            if value is _UNKNOWN and tolerant and rest[0] not in "[{\"'|>&*!%@`":
-                value = rest
-            if value is not _UNKNOWN:
-                fields[key] = value
-                pending = key if value is None and (not rest or rest[0] == "#") else ""
-                indent = -1
-                continue
-        if not tolerant:
-            return None
-        pending = ""
-    return fields
-
-
-def _simple_value(text: str) -> object:
-    """The value of the rest of a line (no spaces around it, not empty), or `_UNKNOWN`."""
-    first = text[0] if text else "-"
-    if first.isalnum() or first in _PLAIN_BEGIN:
-        if " #" in text:
-            text = text[: text.index(" #")].rstrip(" ")
-        if text[-1] == ":" or ": " in text:
-            return _UNKNOWN
-        return resolve_plain(text)
-    if first == '"':
-        match = _QUOTED.fullmatch(text)
-        return json.loads(match[1]) if match else _UNKNOWN
-    if first == "[":
-        match = _FLOW.fullmatch(text)
-        if not match:
-            return _UNKNOWN
-        return [i[1:-1] if i[0] == '"' else resolve_plain(i) for i in _ITEMS.findall(match[1])]
-    if first == "'":
-        match = _SINGLE.fullmatch(text)
-        return match[1].replace("''", "'") if match else _UNKNOWN
-    return None if first == "#" else _UNKNOWN
 
 
 class _TooDeep(Exception):

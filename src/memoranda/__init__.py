@@ -1,3 +1,67 @@
-"""Memoranda: memory for AI agents as Markdown notes in Git."""
+"""Memoranda: memory for AI agents as Markdown notes in Git.
+
+`Home` is where to begin; see `memoranda.faces.python`. Everything public is named in `__all__` and imported when it is
+first used, so that `import memoranda` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoranda import errors as errors
+    from memoranda.errors import MemorandaError as MemorandaError
+    from memoranda.faces.python import Home as Home
+    from memoranda.faces.python import Session as Session
+    from memoranda.operations.journaling import Appended as Appended
+    from memoranda.operations.reading import Reading as Reading
+    from memoranda.operations.recalling import Budget as Budget
+    from memoranda.operations.recalling import Coverage as Coverage
+    from memoranda.operations.recalling import Item as Item
+    from memoranda.operations.recalling import View as View
+    from memoranda.operations.remembering import Remembered as Remembered
 
 __version__ = "0.1.0"
+
+_PLACES = {
+    "Home": "memoranda.faces.python",
+    "Session": "memoranda.faces.python",
+    "View": "memoranda.operations.recalling",
+    "Item": "memoranda.operations.recalling",
+    "Coverage": "memoranda.operations.recalling",
+    "Budget": "memoranda.operations.recalling",
+    "Reading": "memoranda.operations.reading",
+    "Remembered": "memoranda.operations.remembering",
+    "Appended": "memoranda.operations.journaling",
+    "MemorandaError": "memoranda.errors",
+}
+
+__all__ = [
+    "Appended",
+    "Budget",
+    "Coverage",
+    "Home",
+    "Item",
+    "MemorandaError",
+    "Reading",
+    "Remembered",
+    "Session",
+    "View",
+    "__version__",
+    "errors",
+]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "errors":
+        return import_module("memoranda.errors")
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(place), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,194 @@
+"""The command line, `memoranda`. Only what the command at hand needs is imported, so that a first answer is quick."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoranda.errors import MemorandaError
+    from memoranda.faces.cli.frame import Command
+
+# name -> (module of this package, one line for the list of commands)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("making", "make a Home of a folder, new or full of notes"),
+    "remember": ("writing", "write one note"),
+    "recall": ("recalling", "find what is remembered, with its evidence"),
+    "read": ("reading", "read a note, a journal, or the lines that a pointer names"),
+    "update": ("writing", "write a note that supersedes another"),
+    "list": ("listing", "the notes that hold now"),
+    "history": ("listing", "the chain of a note, oldest first"),
+    "diff": ("listing", "what changed along a chain"),
+    "log": ("listing", "the newest writes, with who and why"),
+    "journal append": ("journal", "add one entry to an agent's journal"),
+    "journal import": ("journal", "take in a conversation from a file"),
+    "import": ("making", "take in a folder of Markdown"),
+    "index status": ("upkeep", "show the indexes and what they reflect"),
+    "index rebuild": ("upkeep", "make every index again"),
+    "index drop": ("upkeep", "delete the indexes; nothing is lost"),
+    "golden add": ("goldens", "add a question and the notes that must be found"),
+    "golden run": ("goldens", "ask every golden question"),
+    "doctor": ("upkeep", "find what is wrong, and explain it"),
+    "mcp": ("serving", "serve agents over MCP on standard input and output"),
+}
+GROUPS = ("journal", "index", "golden")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code.
+
+    0 done, 1 a check failed, 2 usage, 3 refused, 4 not found, 5 conflict, 6 unavailable or damaged, 130 interrupted.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _guarded(words)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _forget_stdout()
+        return 141  # what a shell reports of a program that nobody listens to any more
+
+
+def _guarded(words: list[str]) -> int:
+    from memoranda.errors import MemorandaError, Unavailable
+
+    in_json = _wants_json(words)
+    _prepare_streams(in_json)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+        return code
+    except MemorandaError as error:
+        return _say(error, in_json)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}." if error.filename and error.strerror else f"{error}."
+        return _say(Unavailable(what, why="The system refused it.", remedy="Mend that and try again."), in_json)
+    except Exception as error:  # noqa: BLE001 - the outermost net: a defect is told as one, with its traceback
+        import traceback
+
+        traceback.print_exc()
+        why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
+        return _say(Unavailable("The command broke off.", why=why, remedy="Please report it."), in_json)
+
+
+def _run(words: list[str]) -> int:
+    name, rest = _split(words)
+    if name is None:
+        return _without_command(rest)
+    from memoranda.faces.cli.frame import Frame, check_unicode, make_parser
+
+    command = find(name)
+    try:
+        args = make_parser(name, command).parse(rest)
+    except SystemExit as done:  # --help has said everything
+        return int(done.code or 0)
+    check_unicode(args)
+    with Frame(args) as frame:
+        code = command.run(frame, args)
+        sys.stdout.flush()
+    return code
+
+
+def find(name: str) -> Command:
+    """The command of this name, imported now."""
+    from importlib import import_module
+
+    module: Any = import_module(f"memoranda.faces.cli.{COMMANDS[name][0]}")
+    command: Command = module.COMMANDS[name]
+    return command
+
+
+def _split(words: list[str]) -> tuple[str | None, list[str]]:
+    """(name of the command, its arguments); options of every command may stand before it."""
+    first = 0
+    while first < len(words) and words[first].startswith("-"):
+        first += 2 if words[first] == "--home" else 1
+    before, after = words[:first], words[first:]
+    if not after or any(word in before for word in ("--help", "-h", "--version")):
+        return None, words
+    name = after.pop(0)
+    if name in GROUPS:
+        if not after or after[0].startswith("-"):
+            return None, [name, *before, *after]
+        name = f"{name} {after.pop(0)}"
+    if name not in COMMANDS:
+        raise _unknown(name)
+    return name, [*before, *after]
+
+
+def _unknown(name: str) -> MemorandaError:
+    import difflib
+
+    from memoranda.errors import InvalidInput
+
+    near = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
+    meant = f"Did you mean `memoranda {near[0]}`? " if near else ""
+    return InvalidInput(f"There is no command {name!r}.", remedy=f"{meant}`memoranda --help` shows the commands.")
+
+
+def _without_command(words: list[str]) -> int:
+    """`--version`, help on everything or on a group; anything else lacks its command."""
+    if "--version" in words:
+        from memoranda import __version__
+
+        sys.stdout.write(f"memoranda {__version__}\n")
+        return 0
+    group = words[0] if words and words[0] in GROUPS else None
+    if "--help" in words or "-h" in words:
+        sys.stdout.write(overview(group))
+        return 0
+    from memoranda.errors import InvalidInput
+
+    if "--json" not in words:
+        sys.stderr.write(overview(group) + "\n")
+    which = f"`memoranda {group}` lacks its second word" if group else "No command was given"
+    raise InvalidInput(f"{which}.", remedy="`memoranda --help` shows the commands.")
+
+
+def overview(group: str | None = None) -> str:
+    """The help on all commands, or on those of one group."""
+    rows = [(name, about) for name, (_, about) in COMMANDS.items() if group is None or name.startswith(group + " ")]
+    width = max(len(name) for name, _ in rows)
+    title = "Memory for AI agents: notes in Markdown, in Git. `memoranda COMMAND --help` shows the options of one."
+    lines = [f"usage: memoranda {f'{group} ' if group else ''}COMMAND … [--home DIR] [--json]", "", title, ""]
+    lines += [f"  {name:{width}}  {about}" for name, about in rows]
+    lines += ["", "  memoranda --version", ""]
+    return "\n".join(lines)
+
+
+def _wants_json(words: list[str]) -> bool:
+    return "--json" in words[: words.index("--") if "--" in words else len(words)]
+
+
+def _prepare_streams(in_json: bool) -> None:
+    """JSON is UTF-8 wherever we are; a character that a terminal cannot show is spelled out."""
+    for stream, encoding in ((sys.stdout, "utf-8" if in_json else None), (sys.stderr, None)):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def _say(error: MemorandaError, in_json: bool) -> int:
+    """Tells an error: a problem document on standard output, or what, why and remedy on standard error."""
+    if in_json:
+        import json
+
+        sys.stdout.write(json.dumps(error.problem(), ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.flush()
+        return error.exit_code
+    from memoranda.faces.cli.frame import printable
+
+    lines = [f"memoranda: {error.what}", *(f"  {line}" for line in (error.why, error.remedy) if line)]
+    sys.stderr.write(printable("\n".join(lines)) + "\n")
+    return error.exit_code
+
+
+def _forget_stdout() -> None:
+    """Nobody reads any more: what is left in the buffer goes nowhere, silently."""
+    import os
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

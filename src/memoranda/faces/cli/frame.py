@@ -1,0 +1,239 @@
+"""What every command shares: its options, its Homes, and one way to answer.
+
+A command is described by a `Command` and run with a `Frame`. With `--json` its answer is one JSON document on standard
+output; otherwise it is lines for a person.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, NamedTuple, NoReturn
+
+from memoranda.context import Context
+from memoranda.errors import InvalidInput, InvalidNote
+from memoranda.faces import local
+from memoranda.operations.space import Space
+
+# A text can hold what a terminal obeys: everything below a space but tab and newline, and the upper control range.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_READ_AT_MOST = 16 << 20
+
+
+class Command(NamedTuple):
+    """One command: what it does (its help), its options, what runs it, an example."""
+
+    about: str
+    options: Callable[[Parser], None]
+    run: Callable[[Frame, argparse.Namespace], int]
+    example: str
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are errors of ours, so that they look the same as all others."""
+
+    several_values: dict[str, Callable[[str], bool]]
+
+    def several(self, option: str, looks: Callable[[str], bool], **more: Any) -> None:
+        """An option that is repeated, or given once with several values; `looks` tells a further value from a text."""
+        self.several_values[option] = looks
+        self.add_argument(option, action="append", default=[], **more)
+
+    def parse(self, given: Sequence[str]) -> argparse.Namespace:
+        """The arguments; SystemExit after --help, InvalidInput for what cannot be understood."""
+        spread: list[str] = []
+        option, has_value = "", False
+        for at, word in enumerate(given):
+            if word == "--":
+                spread += given[at:]
+                break
+            if word in self.several_values:
+                option, has_value = word, False
+            elif option and not has_value:
+                has_value = True
+            elif option and self.several_values[option](word):
+                spread.append(option)
+            else:
+                option = ""
+            spread.append(word)
+        return self.parse_args(spread)
+
+    def format_help(self) -> str:
+        import textwrap
+
+        self.description = textwrap.fill(self.description or "", 79)
+        return super().format_help()
+
+    def error(self, message: str) -> NoReturn:
+        raise usage_error(f"{message[:1].upper()}{message[1:]}.", f"`{self.prog} --help` shows how it is used.")
+
+
+def usage_error(what: str, remedy: str) -> InvalidInput:
+    """The error for a command line that cannot be understood."""
+    return InvalidInput(what, remedy=remedy)
+
+
+def make_parser(name: str, command: Command) -> Parser:
+    """The parser of one command, with the options that all have."""
+    parser = Parser(
+        prog=f"memoranda {name}",
+        description=command.about,
+        epilog=f"example:\n  {command.example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.several_values = {}
+    command.options(parser)
+    common = parser.add_argument_group("options of every command")
+    common.add_argument("--home", metavar="DIR", help="the Home to use (else MEMORANDA_HOME, else the nearest)")
+    common.add_argument("--json", action="store_true", help="answer with one JSON document")
+    return parser
+
+
+def who_options(parser: Parser, agent: str = "MEMORANDA_AGENT, then cli") -> None:
+    """`--agent` and `--session`."""
+    parser.add_argument("--agent", metavar="NAME", help=f"who writes (default: {agent})")
+    parser.add_argument(
+        "--session", metavar="ID", help="the session it belongs to (default: MEMORANDA_SESSION, then the ambient one)"
+    )
+
+
+def words(values: Iterable[str] | None) -> tuple[str, ...]:
+    """Values that may be repeated or joined by commas, as one tuple."""
+    return tuple(word.strip() for value in values or () for word in value.split(",") if word.strip())
+
+
+def a_time(text: str | None, what: str, *, end_of_day: bool = False) -> datetime | None:
+    """The instant that an option names. InvalidTime."""
+    if text is None:
+        return None
+    from memoranda.notes.times import parse_instant
+
+    return parse_instant(text, what=what, end_of_day=end_of_day)
+
+
+def the_text(pieces: Iterable[str]) -> str:
+    """The text that was given as arguments, or on standard input for a lone `-`. InvalidNote when it is not UTF-8."""
+    given = " ".join(pieces)
+    if given != "-":
+        return given
+    data = sys.stdin.buffer.read(_READ_AT_MOST)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidNote(
+            "Standard input is not UTF-8.", why="Notes are Unicode text.", remedy="Convert it, for instance with iconv."
+        ) from None
+
+
+def check_unicode(args: argparse.Namespace) -> None:
+    """InvalidInput for an argument that is not Unicode; only the names of files and folders may be any bytes."""
+    for name, value in vars(args).items():
+        for text in value if isinstance(value, list) else (value,):
+            if isinstance(text, str) and name not in ("home", "folder", "file"):
+                try:
+                    text.encode()
+                except UnicodeEncodeError:
+                    raise usage_error(f"The {name} is not valid text.", "Write it in UTF-8.") from None
+
+
+class Frame:
+    """One run of a command: its Homes are opened when asked for and closed at the end."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.json: bool = args.json
+        self._space: Space | None = None
+        self._context: Context | None = None
+        self.progress: local.Progress | None = Progress() if sys.stderr.isatty() else None
+
+    @property
+    def context(self) -> Context:
+        if self._context is None:
+            self._context = local.make_context(getattr(self.args, "agent", None), getattr(self.args, "session", None))
+        return self._context
+
+    @property
+    def space(self) -> Space:
+        if self._space is None:
+            self._space = local.open_space(self.context, local.choose(self.args.home), self.progress)
+        return self._space
+
+    def answer(self, document: Mapping[str, object], lines: Iterable[str]) -> None:
+        """The answer of the command: `document` with --json, otherwise `lines`, made fit for a terminal."""
+        if self.json:
+            self.document(document)
+            return
+        self._clear()
+        for line in lines:
+            sys.stdout.write(printable(line) + "\n")
+
+    def document(self, document: Mapping[str, object]) -> None:
+        self._clear()
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+
+    def raw(self, text: str) -> None:
+        """A text as it is; only for a terminal without what it would obey."""
+        self._clear()
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+        if text and not text.endswith("\n"):
+            sys.stdout.write("\n")
+
+    def remark(self, line: str) -> None:
+        """Something that is not part of the answer: on standard error, and not beside JSON."""
+        if not self.json:
+            self._clear()
+            sys.stderr.write(printable(line) + "\n")
+
+    def _clear(self) -> None:
+        if isinstance(self.progress, Progress):
+            self.progress.clear()
+
+    def __enter__(self) -> Frame:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._space is not None:
+            self._space.close()
+        self._clear()
+
+
+def printable(text: str) -> str:
+    """The text with control characters spelled out, so that recalled words cannot steer a terminal."""
+    return text if text.isprintable() else text.translate(_CONTROLS)
+
+
+class Progress:
+    """Says how far long work is, on a terminal, in one line that it rewrites."""
+
+    _AFTER = 0.3  # seconds; what is quicker needs no word
+    _EVERY = 0.1
+
+    def __init__(self) -> None:
+        self._started = 0.0
+        self._said = 0.0
+        self._shown = False
+
+    def __call__(self, what: str, done: int, everything: int) -> None:
+        import time
+
+        now = time.monotonic()
+        if not self._started:
+            self._started = now
+        if now - self._started < self._AFTER or now - self._said < self._EVERY:
+            return
+        self._said = now
+        self._shown = True
+        share = f" ({done * 100 // everything} %)" if everything else ""
+        sys.stderr.write(f"\r\x1b[K{what}: {done:,} of {everything:,}{share}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False

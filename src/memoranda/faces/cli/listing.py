@@ -1,0 +1,133 @@
+"""`list`, `history`, `diff` and `log`: what there is, what it was, who changed it and why."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from memoranda.faces.cli.frame import Command, Frame, Parser, usage_error, words
+
+_TITLE = 70
+
+
+def filter_options(parser: Parser) -> None:
+    """`--kind`, `--subject`, `--scope`, as `list` and `recall` have them."""
+    parser.add_argument(
+        "--kind", action="append", metavar="KIND", help="only these kinds; repeated or joined by commas"
+    )
+    parser.add_argument("--subject", metavar="PATH", help="only this subject and those below it")
+    parser.add_argument("--scope", action="append", metavar="SCOPE", help="only these scopes")
+
+
+def short(text: str, limit: int = _TITLE) -> str:
+    """The text in one line, cut at `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def _list(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.listing import list_notes
+
+    found = list_notes(
+        frame.context, frame.space, kinds=words(args.kind), subject=args.subject, scopes=words(args.scope)
+    )
+
+    def lines() -> Iterator[str]:
+        several = len({note.home for note in found}) > 1
+        for note in found:
+            ended = f"  (until {_time(note.valid_to)})" if note.valid_to else ""
+            home = f"{note.home}  " if several else ""
+            yield f"{note.id}  {home}{note.kind:10}  {note.subject or '-'}  {short(note.title)}{ended}"
+        if not found:
+            yield "There is no note here yet." if not (args.kind or args.subject or args.scope) else "None."
+
+    frame.answer({"notes": [note.json() for note in found]}, lines())
+    return 0
+
+
+def _time(t: datetime | None) -> str:
+    from memoranda.notes.times import format_day_or_instant
+
+    return "" if t is None else format_day_or_instant(t)
+
+
+def _id_option(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="any note of the chain")
+
+
+def _history(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.listing import history
+
+    chain = history(frame.context, frame.space, args.id)
+    frame.answer({"id": args.id, "chain": [link.json() for link in chain]}, (_link(link) for link in chain))
+    return 0
+
+
+def _link(link: Any) -> str:
+    held = link.effective
+    if held is None:
+        span = "never held (corrected)"
+    else:
+        span = f"{_time(held.start) or '…'} to {_time(held.end) or '…'}"
+    state = "  head" if link.head else ""
+    known = _time(link.known_from)[:10]
+    by = f" from {link.author}" if link.author else ""
+    return f"{link.id}  {span}{state}\n    {short(link.title)}\n    known since {known}{by}  {link.path}"
+
+
+def _diff(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.listing import diff
+
+    text = diff(frame.context, frame.space, args.id)
+    frame.answer({"id": args.id, "diff": text}, [text or f"{args.id} has changed nothing: it supersedes no note."])
+    return 0
+
+
+def _log_options(parser: Parser) -> None:
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many at most (default: 20)")
+
+
+def _log(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.listing import log
+
+    if args.limit < 1:
+        raise usage_error("The limit is below one.", "Give a positive number.")
+    found = log(frame.context, frame.space, limit=args.limit)
+
+    def lines() -> Iterator[str]:
+        for entry in found:
+            commit = entry.commit[:9] if entry.commit else "(soon)   "
+            yield f"{commit}  {entry.at:%Y-%m-%d %H:%M}Z  {short(entry.author, 16):16}  {entry.reason}"
+
+    frame.answer({"writes": [entry.json() for entry in found]}, lines())
+    return 0
+
+
+COMMANDS = {
+    "list": Command(
+        "Lists the heads of all chains: the notes that no other note supersedes, by Home and path.",
+        filter_options,
+        _list,
+        "memoranda list --subject customer --kind fact,preference",
+    ),
+    "history": Command(
+        "Shows the chain of a note, oldest first: when each note held, since when it is known, who wrote it.",
+        _id_option,
+        _history,
+        "memoranda history mem_4kq27vxjd83n5r0t",
+    ),
+    "diff": Command(
+        "Shows what changed from note to note along a chain.",
+        _id_option,
+        _diff,
+        "memoranda diff mem_4kq27vxjd83n5r0t",
+    ),
+    "log": Command(
+        "Shows the newest writes of the nearest Home, newest first: commit, time, author, reason.",
+        _log_options,
+        _log,
+        "memoranda log --limit 50",
+    ),
+}

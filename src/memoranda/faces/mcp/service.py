@@ -1,0 +1,125 @@
+"""The tools at work, without the protocol: a call in, an answer out, whatever happens."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memoranda.context import Context
+from memoranda.errors import InvalidInput, MemorandaError, Unavailable
+from memoranda.faces import local
+from memoranda.faces.mcp import present
+from memoranda.faces.mcp.arguments import understood
+from memoranda.faces.mcp.tools import TOOLS
+from memoranda.operations.space import Space
+
+_READ_BUDGET = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call came to: words, the same as data, and whether it is an error."""
+
+    text: str
+    data: dict[str, Any]
+    is_error: bool = False
+
+
+class Service:
+    """Calls of tools on the Homes of one connection. Threads may share it."""
+
+    def __init__(self, home: str | None, agent: str | None, session: str | None) -> None:
+        self._home = home
+        self._agent = agent
+        self._session = session
+        self._lock = threading.Lock()
+        self._choice: local.Choice | None = None
+        self._spaces: list[Space] = []  # the last one is in use; the others wait for calls that still hold them
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None, client: str = "") -> Answer:
+        """Calls a tool. Never raises: an error is an answer that says what, why, and what to do."""
+        try:
+            tool = TOOLS.get(name)
+            if tool is None:
+                raise InvalidInput(f"There is no tool {name!r}.", remedy=f"The tools are {', '.join(TOOLS)}.")
+            given, hints = understood(tool, arguments)
+            context = local.make_context(self._agent, self._session, otherwise=local.fit_name(client, "mcp"))
+            text, data = _CALLS[name](context, self._space(context), given)
+        except MemorandaError as error:
+            return _failed(error)
+        except OSError as error:
+            return _failed(Unavailable(f"{error}.", why="The system refused it.", remedy="A person has to mend that."))
+        except Exception as error:  # noqa: BLE001 - a defect must not end the server; its traceback goes to the log
+            traceback.print_exc(file=sys.stderr)
+            why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
+            return _failed(Unavailable("The call broke off.", why=why, remedy="Try it in another way, and report it."))
+        if hints:
+            data["hints"] = hints
+        return Answer(present.with_hints(text, hints), data)
+
+    def _space(self, context: Context) -> Space:
+        """The Homes that are chosen now; a Home that was made since the last call is found."""
+        choice = local.choose(self._home)
+        with self._lock:
+            if choice != self._choice or not self._spaces:
+                self._spaces.append(local.open_space(context, choice))
+                self._choice = choice
+            space = self._spaces[-1]
+        space.watch()
+        return space
+
+    def close(self) -> None:
+        """Commits what is left and lets go."""
+        with self._lock:
+            spaces, self._spaces = self._spaces, []
+        for space in spaces:
+            space.close()
+
+
+def _failed(error: MemorandaError) -> Answer:
+    return Answer("\n".join(part for part in (error.what, error.why, error.remedy) if part), error.problem(), True)
+
+
+def _times(given: dict[str, Any], *names: str, end_of_day: bool) -> dict[str, Any]:
+    """The arguments with these as instants."""
+    from memoranda.notes.times import parse_instant
+
+    times = {name: parse_instant(given[name], what=name, end_of_day=end_of_day) for name in names if name in given}
+    return given | times
+
+
+def _remember(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from memoranda.operations.remembering import NewNote, remember
+
+    done = remember(context, space, NewNote(**_times(given, "valid_from", "valid_to", end_of_day=False)))
+    return present.remembered(done), done.json()
+
+
+def _recall(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from memoranda.operations.recalling import recall
+
+    view = recall(context, space, **_times(given, "as_of", "known_at", "at", end_of_day=True))
+    return present.view(view), {"notice": present.DATA, **view.json()}
+
+
+def _read(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from memoranda.faces.cli.reading import line_range
+    from memoranda.operations.reading import read
+
+    given = {"budget": _READ_BUDGET, **given, "lines": line_range(given.get("lines"))}
+    done = read(context, space, **given)
+    return present.reading(done), {"notice": present.DATA, **done.json()}
+
+
+def _journal(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from memoranda.operations.journaling import Turn, append
+
+    done = append(context, space, Turn(**_times(given, "at", end_of_day=False)))
+    return present.appended(done), done.json()
+
+
+_CALLS = {"nas_remember": _remember, "nas_recall": _recall, "nas_read": _read, "nas_journal": _journal}

@@ -158,6 +158,7 @@ class TreeEditor:
             self._dirty.add(tuple(folders[: depth + 1]))
             folder = child
         self._dirty.add(())
+        folder.children.pop(name, None)  # a folder that stood here is gone, with what was to be written below it
         folder.put(FILE_MODE, name, oid)
 
     def remove(self, path: str) -> None:

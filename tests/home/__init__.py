@@ -1,0 +1,1 @@
+"""Tests of the floor that keeps bytes: objects, intake log, commits, the person's Git, outside edits."""

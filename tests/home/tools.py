@@ -1,0 +1,88 @@
+"""What the tests of storage share: Git as a person runs it, notes in one line, and a look at what a Home holds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memoranda.context import Context
+from memoranda.home.create import create, finish
+from memoranda.home.keys import Keys
+from memoranda.operations import listing
+from memoranda.operations.remembering import NewNote, Remembered, remember
+from memoranda.operations.space import Space
+
+PERSON = {
+    "PATH": os.environ.get("PATH", os.defpath),
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Pat",
+    "GIT_AUTHOR_EMAIL": "pat@example.org",
+    "GIT_COMMITTER_NAME": "Pat",
+    "GIT_COMMITTER_EMAIL": "pat@example.org",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+}
+
+
+def git(root: Path, *words: str, accept: Sequence[int] = (0,), stdin: bytes | None = None, **more: str) -> str:
+    """Runs Git as a person does, with the repository's own configuration; returns what it printed."""
+    done = subprocess.run(
+        ["git", *words], cwd=root, env={**PERSON, "HOME": str(root.parent), **more}, input=stdin, capture_output=True
+    )
+    assert done.returncode in accept, f"git {' '.join(words)}: {done.stdout.decode()}{done.stderr.decode()}"
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def status(root: Path) -> str:
+    return git(root, "status", "--porcelain=v1", "--untracked-files=all")
+
+
+def assert_sound(root: Path) -> None:
+    """The repository is whole, `git status` is clean, and nothing half-written lies about."""
+    said = git(root, "fsck", "--strict", "--full", "--no-dangling")
+    assert said == "", said
+    assert status(root) == ""
+    pack = root / ".git" / "objects" / "pack"
+    assert [p.name for p in pack.iterdir() if p.suffix not in (".pack", ".idx", ".rev", ".bitmap")] == []
+    assert [p for p in (root / ".git").rglob("*.lock") if p.parent.name != "memoranda"] == []
+    assert [str(p) for p in root.rglob("*.tmp")] == []
+
+
+def fresh_home(root: Path, keys: Keys, context: Context | None = None) -> Path:
+    context = context or Context()
+    made = create(root, context)
+    finish(made.root, context, keys)
+    return made.root
+
+
+def note(context: Context, space: Space, text: str, subject: str | None = "customer/acme", **more: Any) -> Remembered:
+    return remember(context, space, NewNote(text, subject=subject, **more))
+
+
+def texts(context: Context, space: Space) -> dict[str, str]:
+    """path -> body of every head, as `list` knows them."""
+    found = {}
+    for item in listing.list_notes(context, space):
+        row = space.one().indexes.catalog.by_path(item.path)
+        assert row is not None
+        found[item.path] = row.body
+    return found
+
+
+def rows(space: Space) -> dict[str, list[tuple[object, ...]]]:
+    """Everything that the catalog says, without what depends on the way it came to be (row numbers)."""
+    home = space.one()
+    db = home.indexes.catalog.db
+    skip = {"row", "n"}
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for table in ("files", "notes", "entries", "ledger"):
+        names = [r[1] for r in db.execute(f"PRAGMA table_info({table})") if r[1] not in skip]
+        found[table] = sorted(db.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall(), key=repr)
+    edges = "SELECT e.old, e.new, n.path, n.blob, n.known_from FROM edges e JOIN notes n ON n.row = e.row"
+    found["edges"] = sorted(db.execute(edges).fetchall(), key=repr)
+    return found

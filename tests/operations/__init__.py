@@ -1,0 +1,1 @@
+"""Tests of what can be done with a memory, as far as it touches storage."""

@@ -9,7 +9,6 @@ ahead of its records: a sync that changes no file size does not wait for the fil
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import struct
@@ -34,6 +33,8 @@ _AHEAD = 256 << 10
 def boot_id() -> bytes:
     """A name of this run of the operating system: another one means that unsynced files may be torn."""
     if sys.platform == "darwin":
+        import ctypes
+
         size = ctypes.c_size_t(64)
         buffer = ctypes.create_string_buffer(64)
         ctypes.CDLL(None).sysctlbyname(b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, 0)

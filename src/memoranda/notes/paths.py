@@ -8,6 +8,7 @@ from datetime import datetime
 
 from memoranda.errors import InvalidPath
 
+TITLE_WORDS = 9
 SEGMENT_LIMIT = 60  # bytes of UTF-8 in one segment that we make
 _DEPTH_LIMIT = 8  # folders that a subject may open below memory/notes
 _NOT_PLAIN = re.compile(r"[^0-9a-z]+")
@@ -109,3 +110,12 @@ def _refuse(why: str) -> InvalidPath:
         why=why,
         remedy="Give a path relative to the Home, such as memory/notes/customer/acme.md.",
     )
+
+
+def title_of(text: str) -> str:
+    """A few words for a file name and a commit: the first heading or line, cut at a word."""
+    for line in text.splitlines():
+        words = re.sub(r"^[#>*\-\s]+", "", line).split()
+        if words:
+            return " ".join(words[:TITLE_WORDS])
+    return "note"

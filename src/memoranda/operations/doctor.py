@@ -12,7 +12,6 @@ from memoranda.home.ledger import Pen
 from memoranda.home.store import LEDGER_REF
 from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
-from memoranda.operations.listing import refresh
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 
@@ -67,7 +66,7 @@ def doctor(context: Context, space: Space, *, fix: bool = False) -> Report:
     home.repository.look(context)
     if fix:
         before = [_mended(home, finding) for finding in before]
-    refresh(context, home)
+    home.refresh(context)
     findings = [*before]
     for check in _CHECKS:
         findings += check(home)

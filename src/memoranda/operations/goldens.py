@@ -11,7 +11,6 @@ from memoranda.home.draft import Change, Draft
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.times import parse_instant
-from memoranda.operations.listing import refresh
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.recalling import recall_home
 from memoranda.operations.space import OpenHome, Space
@@ -36,7 +35,7 @@ def golden_add(
         if value is not None:
             parse_instant(value, what=name)
     home = space.writable()
-    refresh(context, home)
+    home.refresh(context)
     catalog = home.indexes.catalog
     for item in expect:
         if not (catalog.by_id(item) if is_note_id(item) else catalog.entry(item)):
@@ -56,7 +55,7 @@ def golden_run(context: Context, space: Space, *, k: int | None = None) -> Golde
     """Asks every question of the nearest Home. NotFound when it has no file of them, InvalidInput for a bad one."""
     pass_guards(context, Call("golden run"))
     home = space.one()
-    refresh(context, home)
+    home.refresh(context)
     data = _file(home)
     if data is None:
         raise NotFound(

@@ -13,7 +13,6 @@ from memoranda.home.draft import Change, Draft
 from memoranda.index.catchup import Progress
 from memoranda.notes.ids import blob_id
 from memoranda.notes.paths import check_path, slug
-from memoranda.operations.listing import refresh
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 
@@ -56,7 +55,7 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     if not source.is_dir():
         raise NotFound(f"{source} is not a folder.", remedy="Name a folder of Markdown files.")
     home = space.writable()
-    refresh(context, home)
+    home.refresh(context)
     target = f"memory/notes/{slug(source.resolve().name) or 'imported'}"
     present = home.indexes.catalog.blobs()
     run = _Run(context, home, target, present)

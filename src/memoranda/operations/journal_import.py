@@ -9,7 +9,6 @@ from memoranda.context import Context
 from memoranda.errors import InvalidNote, NotFound
 from memoranda.index.catchup import Progress
 from memoranda.operations.journaling import append_many, check_turn
-from memoranda.operations.listing import refresh
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.operations.transcripts import read_lines
@@ -44,7 +43,7 @@ def import_journal(context: Context, space: Space, file: Path, progress: Progres
             f"{file} cannot be read.", why=error.strerror or "", remedy="Name a file of JSON lines."
         ) from None
     home = space.writable()
-    refresh(context, home)
+    home.refresh(context)
     turns = []
     damaged = list(found.damaged)
     for turn in found.turns:

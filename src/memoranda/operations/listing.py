@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.context import Context
-from memoranda.errors import ChainConflict, InvalidInput
+from memoranda.errors import ChainConflict
 from memoranda.index.catalog import Catalog, NoteRow
 from memoranda.notes.chains import Chains, unknown_note
 from memoranda.notes.model import KINDS, SCOPES
+from memoranda.notes.paths import title_of
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.times import Interval, format_day_or_instant, format_instant
-from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.remembering import title_of
+from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
 
 
@@ -69,7 +69,7 @@ def list_notes(
     known_words("scope", scopes, SCOPES)
     found: list[Listed] = []
     for home in space.homes():
-        refresh(context, home)
+        home.refresh(context)
         catalog = home.indexes.catalog
         superseded = catalog.superseded()
         for row in catalog.live_notes(*_narrow(kinds, subject, scopes)):
@@ -85,7 +85,7 @@ def _narrow(kinds: Sequence[str], subject: str | None, scopes: Sequence[str]) ->
         if words:
             where += f" AND n.{column} IN ({','.join('?' * len(words))})"
             values += words
-    if subject is not None:
+    if subject is not None and (subject := subject.strip("/")):
         where += " AND (n.subject = ? OR substr(n.subject, 1, ?) = ?)"
         values += [subject, len(subject) + 1, subject + "/"]
     return where, values
@@ -100,19 +100,6 @@ def _listed(home: OpenHome, row: NoteRow) -> Listed:
         row.id, note_uri(home, row), row.path, home.name, row.kind, row.subject, row.scope,
         row.title or title_of(row.body), row.valid_from, row.valid_to, row.recorded_at, False, row.supersedes,
     )  # fmt: skip
-
-
-def refresh(context: Context, home: OpenHome) -> None:
-    """Takes in outside edits and brings the indexes up to date: what every read begins with."""
-    home.repository.look(context)
-    home.indexes.catch_up()
-
-
-def known_words(what: str, given: Sequence[str], words: Sequence[str]) -> None:
-    """InvalidInput when one of `given` is not among `words`."""
-    for word in given:
-        if word not in words:
-            raise InvalidInput(f"There is no {what} {word!r}.", remedy=f"The {what}s are {', '.join(words)}.")
 
 
 # One chain
@@ -170,7 +157,7 @@ def chain_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, li
     """The Home that knows an id, and the rows of its chain."""
 
     def look(home: OpenHome) -> list[NoteRow] | None:
-        refresh(context, home)
+        home.refresh(context)
         return home.indexes.catalog.component(note_id) or None
 
     found = first_found(space.homes(), look)
@@ -240,7 +227,7 @@ def log(context: Context, space: Space, *, limit: int = 20) -> list[Logged]:
     """The newest writes of the nearest Home, newest first."""
     pass_guards(context, Call("log"))
     home = space.one()
-    refresh(context, home)
+    home.refresh(context)
     snapshot = home.repository.snapshot()
     found = [
         Logged(None, r.at, r.author, r.reason, tuple(c.path for c in r.changes), home.name)

@@ -7,7 +7,7 @@ the call may not go on; it changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memoranda.context import Context
@@ -63,3 +63,10 @@ def pass_guards(context: Context, call: Call, guards: tuple[Guard, ...] = LOCAL_
     """Asks every guard in turn; the first that objects ends the call."""
     for guard in guards:
         guard(context, call)
+
+
+def known_words(what: str, given: Sequence[str], words: Sequence[str]) -> None:
+    """InvalidInput when one of `given` is not among `words`."""
+    for word in given:
+        if word not in words:
+            raise InvalidInput(f"There is no {what} {word!r}.", remedy=f"The {what}s are {', '.join(words)}.")

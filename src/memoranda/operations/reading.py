@@ -12,7 +12,6 @@ from memoranda.notes.chains import Chains
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.tokens import count_tokens
-from memoranda.operations.listing import refresh
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
 
@@ -88,7 +87,7 @@ class _Place:
 def _place(context: Context, space: Space, uri: str) -> _Place:
     homes = space.homes()
     for home in homes:
-        refresh(context, home)
+        home.refresh(context)
     if uri.startswith("nas://"):
         pointer = parse_pointer(uri)
         home = space.of(pointer)

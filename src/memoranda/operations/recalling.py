@@ -11,8 +11,7 @@ from memoranda.errors import InvalidInput
 from memoranda.index.analysis import analyze, analyze_query
 from memoranda.notes.model import KINDS, SCOPES
 from memoranda.notes.pointers import Pointer
-from memoranda.operations.listing import known_words, refresh
-from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.recall.find import Wanted, find
 from memoranda.recall.items import Found
@@ -158,7 +157,10 @@ def recall(
     fitted = fit(pieces, budget, _words)
     items = tuple(_item(home, item, form) for (home, item), form in zip(chosen, fitted, strict=False))
     return View(
-        query, items, _coverage(reports, len(ranked) - len(items)), Budget(budget, sum(f.tokens for f in fitted))
+        query,
+        items,
+        _coverage(reports, len(ranked) - len(items), space.notices),
+        Budget(budget, sum(f.tokens for f in fitted)),
     )
 
 
@@ -193,7 +195,7 @@ def recall_home(
     history: bool = False,
 ) -> list[Found]:
     """The k best items of one Home, whole; outside edits are taken in first."""
-    refresh(context, home)
+    home.refresh(context)
     wanted = Wanted(
         analyze_query(query), query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of,
         known_at, history,
@@ -228,13 +230,14 @@ def _report(home: OpenHome) -> dict[str, object]:
         }  # fmt: skip
 
 
-def _coverage(reports: list[dict[str, object]], more: int) -> Coverage:
+def _coverage(reports: list[dict[str, object]], more: int, said_before: Sequence[str]) -> Coverage:
     def total(name: str) -> int:
         return sum(value for report in reports if isinstance(value := report[name], int))
 
     first = reports[0] if reports else {}
     commit, names = first.get("commit"), first.get("indexes", [])
-    notices = [str(n) for report in reports if isinstance(said := report["notices"], list) for n in said]
+    notices = list(said_before)
+    notices += [str(n) for report in reports if isinstance(said := report["notices"], list) for n in said]
     if not reports:
         notices.append("There is no Home yet; the first `remember` makes one.")
     return Coverage(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,14 +13,13 @@ from memoranda.notes.chains import Neighbours, check_supersedes, unknown_note
 from memoranda.notes.ids import blob_id, new_id
 from memoranda.notes.journal import render_entry
 from memoranda.notes.model import Note, check_draft, write_note
-from memoranda.notes.paths import file_name, folder_for
+from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.pointers import Pointer
 from memoranda.operations.journaling import Sheets, ledger_line
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import session_of
 from memoranda.operations.space import OpenHome, Space, first_found
 
-_TITLE_WORDS = 9
 _RECORDED = 2000  # characters of the text that the journal repeats; the rest stands in the note
 
 
@@ -199,12 +197,3 @@ def _record_call(
     path, blob, first, last = places[entry]
     pointer = str(Pointer(home.name, path, blob, first, last))
     return pointer, changes, ledger_line(entry, session, context, note.origin)
-
-
-def title_of(text: str) -> str:
-    """A few words for a file name and a commit: the first heading or line, cut at a word."""
-    for line in text.splitlines():
-        words = re.sub(r"^[#>*\-\s]+", "", line).split()
-        if words:
-            return " ".join(words[:_TITLE_WORDS])
-    return "note"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memoranda.context import Context
-from memoranda.errors import HomeNotFound, NotFound
+from memoranda.errors import HomeNotFound, NotFound, Unavailable
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.home.layout import is_home
@@ -37,6 +37,11 @@ class OpenHome:
     @property
     def name(self) -> str:
         return self.repository.name
+
+    def refresh(self, context: Context) -> None:
+        """Takes in outside edits and brings the indexes up to date: what every read begins with."""
+        self.repository.look(context)
+        self.indexes.catch_up()
 
     def folder_with_room(self, folder: str) -> str:
         """`folder`, or `folder~2`, … : the first that holds fewer than 900 entries."""
@@ -88,12 +93,23 @@ class Space:
         self._progress = progress
         self._open: dict[Path, OpenHome] = {}
         self._lock = threading.RLock()
+        self.notices: list[str] = []  # why a Home is left out of what is recalled
 
     def homes(self) -> list[OpenHome]:
         """The Homes that are recalled; empty when there is none yet."""
         with self._lock:
-            roots = [root for root in (self._nearest, self._personal) if root is not None and is_home(root)]
-            return [self._opened(root) for root in dict.fromkeys(roots)]
+            self.notices.clear()
+            homes = []
+            if self._nearest is not None and is_home(self._nearest):
+                homes.append(self._opened(self._nearest))
+            if self._personal not in (None, self._nearest) and is_home(self._personal):
+                try:
+                    homes.append(self._opened(self._personal))
+                except Unavailable as error:
+                    if not homes:
+                        raise
+                    self.notices.append(f"Your own Home is left out: {error}")
+            return homes
 
     def writable(self) -> OpenHome:
         """The Home that is written: the nearest one, else the person's own, which is made when it is missing."""

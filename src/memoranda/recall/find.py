@@ -39,8 +39,8 @@ class Wanted:
             groups.append([f"kind:{kind}" for kind in self.kinds])
         if self.scopes:
             groups.append([f"scope:{scope}" for scope in self.scopes])
-        if self.subject:
-            groups.append([f"subject:{self.subject}"])
+        if self.subject and self.subject.strip("/"):
+            groups.append([f"subject:{self.subject.strip('/')}"])
         return groups
 
 

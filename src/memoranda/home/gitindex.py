@@ -9,7 +9,9 @@ from collections.abc import Mapping
 
 from memoranda.errors import GitFailed
 from memoranda.home.git import Git
+from memoranda.home.indexfile import bring_forward
 from memoranda.home.layout import Layout
+from memoranda.home.worktree import Worktree
 
 _FEW = 200
 _GONE = "0" * 40
@@ -18,9 +20,10 @@ _GONE = "0" * 40
 class GitIndex:
     """The file `index` of one repository."""
 
-    def __init__(self, layout: Layout, git: Git) -> None:
+    def __init__(self, layout: Layout, git: Git, worktree: Worktree) -> None:
         self._layout = layout
         self._git = git
+        self._worktree = worktree
         self._note = layout.own / "indexed"
 
     def reflects(self) -> str | None:
@@ -34,7 +37,12 @@ class GitIndex:
         """Brings the entries of `touched` (path -> blob before, blob now) to `commit`; False when Git is at work."""
         if (self._layout.git_dir / "index.lock").exists():
             return False
-        if touched:
+        done = None
+        if len(touched) > _FEW:
+            done = bring_forward(self._layout.index, touched, self._worktree.status_of_ours)
+            if done is False:
+                return False
+        if touched and done is None:
             staged = self._entries(list(touched))
             rows = []
             for path, (old, new) in touched.items():

@@ -66,7 +66,7 @@ class Repository:
         self.worktree = Worktree(root)
         self._log = IntakeLog(self.layout.own)
         self._committer = Committer(self.layout, self.store, self.store.refs, self._log, self.replica.id, context.clock)
-        self.git_index = GitIndex(self.layout, self._git)
+        self.git_index = GitIndex(self.layout, self._git, self.worktree)
         self.outside = Outside(self.layout, self.worktree, self.ours)
         self._looker = Looker(self.store, self.git_index, self.outside, self.ours, root)
         self._looking = threading.Lock()

@@ -89,13 +89,15 @@ class Worktree:
 
     def untouched(self, name: str) -> bool:
         """Whether the file is still as our own last write left it."""
-        mark = self.written.get(name)
-        if mark is None:
-            return False
+        return name in self.written and self.status_of_ours(name) is not None
+
+    def status_of_ours(self, name: str) -> os.stat_result | None:
+        """The status of a file that is still as our own last write left it."""
         try:
-            return _mark((self.root / name).lstat()) == mark
+            status = os.lstat(self._base + name)
         except OSError:
-            return False
+            return None
+        return status if self.written.get(name) == _mark(status) else None
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a regular file that no link leads to; None for anything else, or when it has just gone."""

@@ -1,0 +1,108 @@
+"""Git's index file, version 2, written by ourselves when thousands of files came at once.
+
+Git would read and hash every one of them again to learn its times; we have just written them and know. Source of the
+format: Documentation/gitformat-index.txt. Anything but a plain version 2 is left to Git.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+_HEADER = struct.Struct(">4sII")
+_STAT = struct.Struct(">10I20sH")
+_MODE = 0o100644
+_LONG_NAME = 0xFFF
+_MUST_UNDERSTAND = frozenset(range(ord("a"), ord("z") + 1))  # an extension in lower case changes what entries mean
+
+
+def read_entries(path: Path) -> dict[bytes, bytes] | None:
+    """path -> the bytes of its entry; None when the file is not a plain version 2 (or holds a conflict)."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    if len(data) < _HEADER.size + 20:
+        return None
+    magic, version, count = _HEADER.unpack_from(data)
+    if magic != b"DIRC" or version != 2:
+        return None
+    if any(data[-20:]) and hashlib.sha1(data[:-20], usedforsecurity=False).digest() != data[-20:]:
+        return None
+    found: dict[bytes, bytes] = {}
+    at = _HEADER.size
+    for _ in range(count):
+        flags = int.from_bytes(data[at + 60 : at + 62], "big")
+        if flags & 0x7000:  # extended, or a stage of a conflict
+            return None
+        end = data.index(b"\0", at + _STAT.size)
+        name = data[at + _STAT.size : end]
+        size = (_STAT.size + len(name) + 8) // 8 * 8
+        found[name] = data[at : at + size]
+        at += size
+    while at < len(data) - 20:
+        if data[at] in _MUST_UNDERSTAND:
+            return None
+        at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
+    return found
+
+
+def blob_of(entry: bytes) -> str:
+    """The blob that an entry stages."""
+    return entry[40:60].hex()
+
+
+def make_entry(name: bytes, blob: str, status: os.stat_result | None) -> bytes:
+    """The entry of a file; without its status Git looks at the content the next time."""
+    if status is None:
+        numbers = (0, 0, 0, 0, 0, 0, _MODE, 0, 0, 0)
+    else:
+        ctime, mtime = divmod(status.st_ctime_ns, 10**9), divmod(status.st_mtime_ns, 10**9)
+        rest = (status.st_dev, status.st_ino, _MODE, status.st_uid, status.st_gid, status.st_size)
+        numbers = (*ctime, *mtime, *rest)
+    head = _STAT.pack(*(n & 0xFFFFFFFF for n in numbers), bytes.fromhex(blob), min(len(name), _LONG_NAME))
+    return head + name + bytes(8 - (_STAT.size + len(name)) % 8)
+
+
+def write_entries(path: Path, entries: Mapping[bytes, bytes]) -> bool:
+    """Replaces the index under Git's own lock; False when somebody else holds it."""
+    lock = path.with_name(path.name + ".lock")
+    try:
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    except FileExistsError:
+        return False
+    try:
+        body = _HEADER.pack(b"DIRC", 2, len(entries)) + b"".join(entries[name] for name in sorted(entries))
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(body)
+            file.write(hashlib.sha1(body, usedforsecurity=False).digest())
+        lock.replace(path)
+    except BaseException:
+        lock.unlink(missing_ok=True)
+        raise
+    return True
+
+
+def bring_forward(
+    path: Path, touched: Mapping[str, tuple[str | None, str | None]], status: Callable[[str], os.stat_result | None]
+) -> bool | None:
+    """Moves entries from the blob before to the blob now; what a person staged stays.
+
+    Returns True when done, False when the index is locked, None when Git has to do it.
+    """
+    entries = read_entries(path)
+    if entries is None:
+        return None
+    for name, (old, new) in touched.items():
+        key = name.encode("utf-8", "surrogateescape")
+        found = blob_of(entries[key]) if key in entries else None
+        if found not in (old, new):
+            continue
+        if new is None:
+            entries.pop(key, None)
+        else:
+            entries[key] = make_entry(key, new, status(name))
+    return write_entries(path, entries)

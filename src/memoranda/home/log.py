@@ -21,12 +21,12 @@ from pathlib import Path
 
 from memoranda.errors import HomeDamaged, ReadOnlyHome
 from memoranda.home.durable import FileLock, sync_data, sync_path
-from memoranda.home.record import FRAME_SIZE, Record, decode, encode
+from memoranda.home.record import FRAME_SIZE, Record, decode, encode, peek
 
 _HEAD = struct.Struct(">8sQ")  # a segment begins with a magic and the sequence number before its first record
 _MAGIC = b"MEMLOG1\n"
-# Segment, offset up to which the working tree is written, offset up to which its files are synced, boot. Native, so that
-# each number is stored at one stroke: another process reads it without a lock.
+# Segment, offset up to which the working tree is written, offset up to which its files are synced, boot. In the native
+# form each number is stored at one stroke, so that another process can read it without a lock.
 _STATE = struct.Struct("@QQQ32s")
 HEAD_SIZE = _HEAD.size
 ROTATE_AT = 4 << 20
@@ -60,6 +60,7 @@ class IntakeLog:
         self._sync_turn = threading.Condition()
         self._syncing = False
         self._failed: str | None = None
+        self._this_boot = boot_id()
         self._segment = 0
         self._descriptor = -1
         self._former = -1  # the segment before: a thread may still be syncing it
@@ -70,7 +71,6 @@ class IntakeLog:
         self._ends: list[int] = []
         with self._locked():
             self._state = self._map_state()
-            self.fresh_boot = self._boot() != boot_id()
         self._open_segment(self._current(), HEAD_SIZE)
 
     # The shared numbers
@@ -88,9 +88,9 @@ class IntakeLog:
         found = sorted(int(p.stem) for p in self._folder.glob("*.log") if p.stem.isdigit())
         if not found:
             self._make_segment(1, 0)
-            _STATE.pack_into(state, 0, 1, HEAD_SIZE, HEAD_SIZE, boot_id())
+            _STATE.pack_into(state, 0, 1, HEAD_SIZE, HEAD_SIZE, self._this_boot)
             return state
-        if segment not in found or boot != boot_id():  # the numbers may be older than the segments, or lost
+        if segment not in found or boot != self._this_boot:  # the numbers may be older than the segments, or lost
             segment = self._newest(found)
             if segment != _STATE.unpack(state[: _STATE.size])[0]:
                 _STATE.pack_into(state, 0, segment, HEAD_SIZE, HEAD_SIZE, b"")
@@ -107,10 +107,10 @@ class IntakeLog:
         if not before:
             return last
         fresh, older = self._path(last).read_bytes(), self._path(before[-1]).read_bytes()
-        if decode(fresh, HEAD_SIZE, _HEAD.unpack_from(fresh)[1] + 1) is not None:
+        if any(True for _ in _records(fresh, HEAD_SIZE)):
             return last
-        seq = _HEAD.unpack_from(older)[1] + sum(1 for _ in _records(older))
-        return before[-1] if seq > _HEAD.unpack_from(fresh)[1] else last
+        went_on = any(record.seq > _HEAD.unpack_from(fresh)[1] for record, _ in _records(older, HEAD_SIZE))
+        return before[-1] if went_on else last
 
     def _current(self) -> int:
         return self._numbers()[0]
@@ -121,6 +121,11 @@ class IntakeLog:
 
     def _boot(self) -> bytes:
         return bytes(_STATE.unpack(self._state[: _STATE.size])[3])
+
+    @property
+    def fresh_boot(self) -> bool:
+        """Whether the machine was started anew and nobody has looked yet which files were lost by it."""
+        return self._boot() != self._this_boot
 
     @property
     def applied(self) -> int:
@@ -145,9 +150,7 @@ class IntakeLog:
         self._set_applied(self._read_at)
 
     def _set_applied(self, offset: int) -> None:
-        boot = boot_id() if self.fresh_boot else self._boot()
-        _STATE.pack_into(self._state, 0, self._segment, offset, min(self.safe, offset), boot)
-        self.fresh_boot = False
+        _STATE.pack_into(self._state, 0, self._segment, offset, min(self.safe, offset), self._this_boot)
 
     def set_safe(self, segment: int, offset: int) -> None:
         """The files that the records up to `offset` of `segment` left in the working tree are synced."""
@@ -304,10 +307,19 @@ class IntakeLog:
         """Wipes the record that `append` has just written up to `end` (inside `writing`, instead of `publish`)."""
         _write_at(self._descriptor, bytes(end - self._read_at), self._read_at)
 
+    def unsafe(self) -> tuple[int, int, list[Record]]:
+        """(segment, offset, records): what stands in the working tree up to the offset and may go with the power."""
+        with self._reading:
+            segment, applied, safe = self._numbers()
+            if segment != self._segment or safe >= applied:
+                return segment, safe, []
+            buffer = os.pread(self._descriptor, applied - safe, safe)
+        return segment, applied, [record for record, _ in _records(buffer, 0)]
+
     def everything(self, offset: int = HEAD_SIZE) -> list[tuple[Record, int]]:
         """The records of the current segment that end behind `offset`, read afresh, each with its end."""
         buffer = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
-        return [(record, end) for record, end in _records(buffer) if end > offset]
+        return [(record, end) for record, end in _records(buffer, HEAD_SIZE) if end > offset]
 
     def unapplied(self) -> bool:
         """Whether a writer died between its record and its files, or the machine went down with files unsynced.
@@ -351,6 +363,10 @@ class IntakeLog:
                 "The write could not be made durable.", why=failure, remedy="Check the disk and open the Home again."
             )
 
+    def fail(self, reason: str) -> None:
+        """From now on this process writes no more."""
+        self._failed = reason
+
     def large(self) -> bool:
         return self._read_at > ROTATE_AT
 
@@ -374,12 +390,12 @@ class IntakeLog:
         self._state.close()
 
 
-def _records(buffer: bytes) -> Iterator[tuple[Record, int]]:
-    """The records of a segment, each with the offset of its end."""
-    at, seq = HEAD_SIZE, int(_HEAD.unpack_from(buffer)[1])
-    while (found := decode(buffer, at, seq + 1)) is not None:
+def _records(buffer: bytes, at: int) -> Iterator[tuple[Record, int]]:
+    """The records from `at` on, each with the offset of its end."""
+    expected = peek(buffer, at)
+    while (found := decode(buffer, at, expected)) is not None:
         record, at = found
-        seq = record.seq
+        expected = record.seq + 1
         yield record, at
 
 

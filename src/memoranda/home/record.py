@@ -65,6 +65,11 @@ def encode(record: Record) -> bytes:
     return _FRAME.pack(_MAGIC, len(head), len(data), record.seq, crc) + head + data
 
 
+def peek(buffer: bytes, at: int) -> int:
+    """The number that the record at `at` bears, 0 where there is none."""
+    return int(_FRAME.unpack_from(buffer, at)[3]) if len(buffer) - at >= FRAME_SIZE else 0
+
+
 def decode(buffer: bytes, at: int, expected: int) -> tuple[Record, int] | None:
     """Record number `expected`, at `at`, and where the next one begins; None when it is incomplete or damaged."""
     if len(buffer) - at < FRAME_SIZE:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memoranda.context import Context
-from memoranda.errors import HomeDamaged, HomeFormatUnknown, NotFound, ReadOnlyHome, RefMoved
+from memoranda.errors import HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome, RefMoved
 from memoranda.home.background import Background
 from memoranda.home.committer import Committer, Group
 from memoranda.home.disk import DiskStore
@@ -31,6 +31,8 @@ from memoranda.home.outside import Found, Ours, Outside
 from memoranda.home.record import FileChange, Record
 from memoranda.home.store import LEDGER_REF
 from memoranda.home.worktree import Worktree
+
+_NOTHING: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")
 
 
 class Repository:
@@ -73,15 +75,14 @@ class Repository:
         self._trees: dict[str, TreeEditor] = {}
         self.refused: dict[str, str] = {}
         self._open: tuple[str, str, bytes, int] = ("", "", b"", -1)  # the open journal: path, blob, content, record
-        self._coming: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")  # what `appending` foresaw
+        self._opening: tuple[str, str, bytes, int] | None = None  # what it will be when the record is written
+        self._coming: tuple[str, str | None, bytes, str, bytes] = _NOTHING  # what `appending` foresaw
         place = self._committer.position()
         self._log.skip_to(place.segment, place.offset, place.seq)
         self._log.refresh()
         self._background = Background(self.flush, self.tidy)
-        if self._log.unapplied() and self.read_only is None:
-            with self._log.writing():
-                self._repair()
-            self.store.sweep()
+        if self.read_only is None and self._log.unapplied():
+            self._mend()
 
     # What holds now
 
@@ -207,6 +208,7 @@ class Repository:
         with self._log.writing():
             if self._log.unapplied():
                 self._repair()
+            self._opening, self._coming = None, _NOTHING
             at = context.now().astimezone(UTC)
             draft = build(at)
             record = self._record(draft, at)
@@ -216,15 +218,18 @@ class Repository:
                 for change in record.changes:
                     self.worktree.apply(change)
                     applied.append(change)
-            except OSError as error:
-                self._log.undo(record)
-                self.worktree.take_back(applied)
+            except (OSError, InvalidPath) as error:
+                self._log.take_back(end)
+                self.worktree.take_back(applied, self.blob)
+                if isinstance(error, InvalidPath):
+                    raise
                 raise ReadOnlyHome(
                     "A file of the Home could not be written.",
                     why=str(error),
                     remedy="Mend the folder's permissions or make room, then try again; nothing was written.",
                 ) from error
-            self._log.set_applied(end)
+            self._log.publish(record, end)
+            self._open = self._opening or self._open
             segment = self._log.segment
         self._log.sync(segment, end)
         self._background.wake()
@@ -257,15 +262,15 @@ class Repository:
             old, before = self._before(change)
             content = before + change.data
             new = object_id("blob", content)
-        self._coming = ("", None, b"", "", b"")
+        self._coming = _NOTHING
         if change.appended:
-            self._open = (change.path, new, content, self._log.last + 1)
+            self._opening = (change.path, new, content, self._log.last + 1)
         return old, new
 
     def _before(self, change: Change) -> tuple[str | None, bytes]:
         """The blob that a change replaces, and for an append the bytes that it continues."""
         path, blob, content, seq = self._open
-        if change.appended and path == change.path and seq == self._log.last:
+        if change.appended and path == change.path and seq == self._log.last and self.worktree.untouched(path):
             return blob, content  # nobody has written since our own last append: the usual case
         if (
             not change.appended
@@ -293,9 +298,25 @@ class Repository:
         self._coming = (path, old, before, blob, content)
         return Appending(change, blob, before.count(b"\n") + 1)
 
+    def _mend(self) -> None:
+        """What a writer left that died, at the opening; a Home that cannot be mended now can still be read."""
+        try:
+            with self._log.writing():
+                if self._log.unapplied():
+                    self._repair()
+        except OSError as error:
+            self._log.fail(f"what a killed writer left could not be finished: {error}")
+
     def _repair(self) -> None:
-        self.worktree.repair(self._log.everything(), self.blob)
-        self._log.set_applied(self._log.end)
+        """Writes the files that a writer recorded and did not live to write, or that went with the power."""
+        if self._log.fresh_boot:
+            records = [record for record, _ in self._log.everything(self._log.safe)]
+            # What was deleted since, or lies on another branch, is not lost and must not come back.
+            self.worktree.repair(records, self.blob, self.known(self.snapshot()))
+        else:
+            records = [record for record, _ in self._log.everything(self._log.applied)]
+            self.worktree.repair(records, self.blob)
+        self._log.set_repaired()
 
     # Outside edits
 
@@ -344,7 +365,7 @@ class Repository:
             )
             record = Record(seq, at, draft.op, draft.reason, draft.author, {}, files, lines)
             end = self._log.append(record)
-            self._log.set_applied(end)
+            self._log.publish(record, end)
             segment = self._log.segment
         self._log.sync(segment, end)
         self._background.wake()
@@ -366,6 +387,7 @@ class Repository:
         """Brings Git's index forward, joins small packs, begins a new log segment; whether nothing is left to do."""
         if self.read_only:
             return True
+        self._make_safe()
         touched = dict(self._committer.unindexed)
         commit = self.store.refs.head_commit()
         indexed = self.git_index.reflects()
@@ -388,14 +410,19 @@ class Repository:
         self._rotate()
         return True
 
+    def _make_safe(self) -> None:
+        """Syncs the files that were written since the last time: the log is needed no more to restore them."""
+        segment, offset, records = self._log.unsafe()
+        if records:
+            self.worktree.sync({change.path for record in records for change in record.changes})
+            self._log.set_safe(segment, offset)
+
     def _rotate(self) -> None:
         if not self._log.large():
             return
         with self._log.writing():
             place = self._committer.position()
-            if place.segment == self._log.segment and place.offset == self._log.end:
-                paths = {change.path for record in self._log.everything() for change in record.changes}
-                self.worktree.sync(paths)
+            if place.segment == self._log.segment and place.offset == self._log.end == self._log.safe:
                 self._log.rotate()
 
     def history(self, old: str | None, new: str, *, newest: int | None = None) -> Iterator[Step]:
@@ -421,6 +448,8 @@ class Repository:
             try:
                 if self.flush() is None:
                     self.tidy()
+                else:
+                    self._make_safe()
             except RefMoved:
                 pass  # somebody else is at work in Git: the records stay in the log, and the next opening commits them
         self._looker.close()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from memoranda.errors import InvalidPath
-from memoranda.home.durable import sync_path
+from memoranda.home.durable import sync_data, sync_path
 from memoranda.home.objects import object_id
 from memoranda.home.record import FileChange, Record
 
 LARGEST_FILE = 64 << 20
 _MANY = 64
+_NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES)
 
 
 class Worktree:
@@ -33,27 +36,37 @@ class Worktree:
             Path(path).unlink(missing_ok=True)
             return
         self._folder(change.path)
-        if change.appended or change.old is None:
-            flags = os.O_APPEND if change.appended else os.O_EXCL
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
+        if not change.appended and change.old is not None:
+            self._replace(change.path, change.data)
+            return
+        flags = os.O_APPEND if change.appended else os.O_EXCL
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
+        try:
+            size = os.fstat(descriptor).st_size if change.appended else 0
             try:
                 _write_all(descriptor, change.data)
-                self.written[change.path] = _mark(os.fstat(descriptor))
-            finally:
-                os.close(descriptor)
-        else:
-            self._replace(change.path, change.data)
+            except OSError:  # half of a note must not stay, and be taken for an edit
+                if change.appended:
+                    os.ftruncate(descriptor, size)
+                else:
+                    os.unlink(path)  # noqa: PTH108
+                raise
+            self.written[change.path] = _mark(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
 
-    def take_back(self, applied: Iterable[FileChange]) -> None:
-        """Undoes new files and appends that `apply` made a moment ago; a replaced file is left to `repair`."""
+    def take_back(self, applied: Iterable[FileChange], blob: Callable[[str], bytes | None]) -> None:
+        """Undoes what `apply` did a moment ago; `blob` gives what a replaced or deleted file held."""
         for change in applied:
             path = self.root / change.path
-            if change.outside or change.new is None:
+            if change.outside:
                 continue
             if change.appended:
                 os.truncate(path, path.stat().st_size - len(change.data))
             elif change.old is None:
                 path.unlink(missing_ok=True)
+            elif (before := blob(change.old)) is not None:
+                self._replace(change.path, before)
 
     def _replace(self, name: str, data: bytes) -> None:
         path = self.root / name
@@ -62,6 +75,9 @@ class Worktree:
         try:
             _write_all(descriptor, data)
             self.written[name] = _mark(os.fstat(descriptor))
+        except OSError:
+            fresh.unlink()
+            raise
         finally:
             os.close(descriptor)
         fresh.replace(path)
@@ -123,14 +139,20 @@ class Worktree:
         finally:
             os.close(descriptor)
 
-    def repair(self, records: Iterable[Record], blob: Callable[[str], bytes | None]) -> list[str]:
+    def repair(
+        self,
+        records: Iterable[Record],
+        blob: Callable[[str], bytes | None],
+        holds: Callable[[str], str | None] | None = None,
+    ) -> list[str]:
         """Brings the files of records that may not have reached the disk to their last state; returns the mended.
 
         A file that holds something else than any of its recorded states, and is not torn, was edited by a person and
-        stays.
+        stays. With `holds` (path -> blob that the Home knows now) only files that are still what the records made of
+        them are mended. OSError when a file cannot be written.
         """
         states: dict[str, list[str | None]] = {}
-        contents: dict[str, bytes] = {}
+        contents: dict[str, tuple[str | None, bytes]] = {}  # path -> its last state: one is enough, journals are long
         for record in records:
             for change in record.changes:
                 if change.outside:
@@ -138,29 +160,43 @@ class Worktree:
                     continue
                 known = states.setdefault(change.path, [change.old])
                 known.append(change.new)
-                if change.new is not None:
-                    contents[change.new] = _content(change, contents, blob)
-        return [path for path, known in states.items() if self._repair(path, known, contents)]
+                contents[change.path] = change.new, _content(change, contents.get(change.path), blob)
+        mended = []
+        for path, known in states.items():
+            if holds is not None and holds(path) != known[-1]:
+                continue
+            try:
+                if self._repair(path, known, contents[path][1]):
+                    mended.append(path)
+            except InvalidPath:
+                continue  # a file or a link stands where its folder was: somebody's doing
+        return mended
 
-    def _repair(self, path: str, known: list[str | None], contents: Mapping[str, bytes]) -> bool:
+    def _repair(self, path: str, known: list[str | None], content: bytes) -> bool:
         wanted = known[-1]
         found = self.read(path)
         actual = None if found is None else object_id("blob", found)
         if actual == wanted:
             return False
-        if wanted is None:
-            (self.root / path).unlink(missing_ok=True)
-            return True
-        if found is not None and actual not in known and not _torn(found, contents[wanted]):
-            return False
         if found is None and self.exists(path):
             return False  # a link or something else stands there now: somebody's doing
+        if wanted is None:
+            if actual in known:
+                (self.root / path).unlink(missing_ok=True)
+            return actual in known
+        if found is not None and actual not in known and not _torn(found, content):
+            return False
         self._folder(path)
-        self._replace(path, contents[wanted])
+        for left in (self.root / path).parent.glob(f".{glob.escape(path.rpartition('/')[2])}.*.tmp"):
+            left.unlink(missing_ok=True)  # of a repair that was killed as well
+        self._replace(path, content)
         return True
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Syncs files and their folders, many by the whole file system; what has gone is passed over."""
+        """Syncs files and their folders, many by the whole file system.
+
+        What has gone meanwhile, or is a link or a FIFO now, is passed over: it is not what we wrote.
+        """
         paths = list(paths)
         if len(paths) > _MANY:
             os.sync()
@@ -169,21 +205,26 @@ class Worktree:
         for name in paths:
             path = self.root / name
             try:
-                sync_path(path)
-            except FileNotFoundError:
-                pass
+                descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            except OSError as error:
+                if error.errno not in _NOT_OURS:
+                    raise
+            else:
+                try:
+                    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                        sync_data(descriptor)
+                finally:
+                    os.close(descriptor)
             folders.update(p for p in path.parents if p.is_relative_to(self.root))
         for folder in sorted(folders):
             if folder.exists():
                 sync_path(folder)
 
 
-def _content(change: FileChange, contents: Mapping[str, bytes], blob: Callable[[str], bytes | None]) -> bytes:
+def _content(change: FileChange, held: tuple[str | None, bytes] | None, blob: Callable[[str], bytes | None]) -> bytes:
     if not change.appended or change.old is None:
         return change.data
-    before = contents.get(change.old)
-    if before is None:
-        before = blob(change.old) or b""
+    before = held[1] if held is not None and held[0] == change.old else blob(change.old) or b""
     return before + change.data
 
 

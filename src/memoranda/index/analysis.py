@@ -21,7 +21,9 @@ from typing import Literal
 
 import Stemmer
 
+from memoranda.index import _irregular as irregular
 from memoranda.index import _stopwords as stop
+from memoranda.index.traits import traits_of
 
 Language = Literal["en", "fr"]
 
@@ -52,7 +54,8 @@ def _pattern(word: str) -> re.Pattern[str]:
 
 _ASCII_TOKEN = _pattern("[a-z0-9]")
 _ANY_TOKEN = _pattern(rf"(?:[^\W_]|[{_MARKS}])")
-_HUMPS = re.compile(r"[a-z0-9][A-Z]")
+_HUMPS = re.compile(r"[A-Za-z0-9][A-Z]")
+_CAMEL_HUMP = re.compile(r"[a-z0-9][A-Z]")
 _CAMEL = re.compile(r"\b[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*\b")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
@@ -77,10 +80,11 @@ _stemmers: dict[Language, Callable[[str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """The terms of one document with their weighted frequencies (at least 1), and `length`, their sum."""
+    """The terms of one document with their weighted frequencies (at least 1), `length`, their sum, and its traits."""
 
     terms: dict[str, int]
     length: int
+    traits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ def analyze(text: str, *, title: str = "", subject: str = "", tags: Iterable[str
         _collect(out, _tokens(subject), language, SUBJECT_WEIGHT)
     for tag in tags:
         _collect(out, _tokens(tag), language, TAG_WEIGHT)
-    return Bag(out, sum(out.values()))
+    return Bag(out, sum(out.values()), traits_of(text, counts.keys()))
 
 
 def analyze_query(text: str) -> Query:
@@ -150,7 +154,9 @@ def _tokens(text: str) -> dict[str, int]:
     else:
         text = unicodedata.normalize("NFKC", text)
         counts = Counter(_ANY_TOKEN.findall(text.casefold()))
-    if _HUMPS.search(text):
+    if _HUMPS.search(text) is None:
+        return counts
+    if _CAMEL_HUMP.search(text):
         for word in _CAMEL.findall(text):
             for part in _CAMEL_PART.findall(word):
                 if part != word:
@@ -251,7 +257,10 @@ def _stems(word: str, language: Language) -> tuple[str, ...]:
     """The terms of one word. A French stem is taken with and without the accents, since people leave them out."""
     plain = fold(word)
     if language == "en" or not plain:
+        plain = irregular.ENGLISH.get(plain, plain)
         return (_stemmers["en"](plain)[:LONGEST_TERM],) if plain else ()
+    if plain in irregular.FRENCH:
+        word = plain = irregular.FRENCH[plain]
     stems = (fold(_stemmers["fr"](word))[:LONGEST_TERM], _stemmers["fr"](plain)[:LONGEST_TERM])
     return stems[:1] if stems[0] == stems[1] else stems
 

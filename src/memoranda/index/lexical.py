@@ -1,101 +1,139 @@
-"""The lexical index: which documents hold the words of a question, and how well (first, simple form).
+"""The lexical index: which documents hold the words of a question, and how well.
 
-Exact BM25 from live statistics: the answer depends on the set of documents and on which of them are retired, never
-on the history of the index. Ties are broken by key.
+An exact inverted index in one SQLite file. Every score is computed from all postings and from the statistics of the
+live documents, so an answer depends on the set of documents and on which of them are retired, and never on the order
+in which they came, on segments, or on what was deleted before. Ties are broken by key.
+
+The file is a cache. Everything of one `apply` is one transaction together with the state that it reached; a process
+killed in it leaves the index as it was before.
 """
 
 from __future__ import annotations
 
-import json
-import math
+import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import sys
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memoranda.errors import IndexDamaged
-from memoranda.index.analysis import ANALYSIS_VERSION, Query, analyze
+import Stemmer
+
+from memoranda.errors import IndexDamaged, Unavailable
+from memoranda.index import _facets, _plain
+from memoranda.index._scores import Accept, Held, Match, Scores
+from memoranda.index._scoring import K1, B, Result, Scoring
+from memoranda.index._store import LIVE, RETIRED, SCHEMA, View, read_view
+from memoranda.index._write import Applied, Document, Writer
+from memoranda.index.analysis import ANALYSIS_VERSION, Query
 from memoranda.index.recipe import Recipe
 
-K1, B = 1.2, 0.75
-Accept = Callable[[Sequence[str]], Collection[str]]
+__all__ = ["Accept", "Applied", "Counts", "Document", "Held", "LexicalIndex", "Match", "Query", "Scores"]
 
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One immutable text: `key` is 40 hex characters of its content, `facets` exact strings to filter by."""
-
-    key: str
-    title: str = ""
-    subject: str = ""
-    text: str = ""
-    tags: tuple[str, ...] = ()
-    facets: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What one `apply` did; `missing` are keys to retire, revive or drop that the index does not know."""
-
-    added: int
-    retired: int
-    revived: int
-    dropped: int
-    missing: tuple[str, ...]
+FILE = "lexical.sqlite"
+_FORMAT = 1
+_CACHE_BYTES = 24 << 20  # postings kept in memory, at most
+_FRESH_WORK = 150_000  # postings that plain Python scores in about the time that importing numpy takes
+_WARM_WORK = 1_500  # postings below which numpy's overhead is more than what it saves
+_MANY_KEYS = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
+    """Documents that are found, and documents that are kept for history only."""
+
     live: int
     retired: int
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Which groups of the query a document holds (indices into `Query.groups`), their `share` of the query's idf
-    (0 to 1), and `rarest`, the smallest number of live documents that hold one of them."""
-
-    groups: tuple[int, ...]
-    share: float
-    rarest: int
-
-
 class LexicalIndex:
+    """An open lexical index. Usable from several threads; several processes may hold it open."""
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
-        self._docs: dict[str, tuple[dict[str, int], int, frozenset[str], bool]] = {}
-        for key, terms, length, facets, live in connection.execute("SELECT * FROM docs"):
-            self._docs[key] = (json.loads(terms), length, frozenset(json.loads(facets)), bool(live))
+        self._lock = threading.RLock()
+        self._view: View | None = None
+        self._postings: dict[tuple[int, str], bytes] = {}
+        self._postings_bytes = 0
+        self._searches = 0
 
     @staticmethod
     def recipe() -> Recipe:
-        return Recipe("lexical", 0, {"analysis": ANALYSIS_VERSION, "k1": K1, "b": B})
+        """What determines an answer: the analysis, the formula, and the tables of Unicode and of the stemmer."""
+        params = {
+            "format": _FORMAT, "analysis": ANALYSIS_VERSION, "k1": K1, "b": B, "unicode": unicodedata.unidata_version,
+            "snowball": Stemmer.version(),
+        }  # fmt: skip
+        return Recipe("lexical", 1, params)
 
     @staticmethod
     def open(directory: Path) -> LexicalIndex:
-        """Opens the index of a directory, made when missing. Raises IndexDamaged: remove the directory, build anew."""
+        """Opens the index of a directory; makes it when there is none.
+
+        Raises:
+            IndexDamaged: the file is not an index that this version can read; `remove` it and build it anew.
+        """
         directory.mkdir(parents=True, exist_ok=True)
-        try:
-            db = sqlite3.connect(directory / "lexical.db", isolation_level=None)
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("CREATE TABLE IF NOT EXISTS docs (key TEXT PRIMARY KEY, terms, length, facets, live)")
-            db.execute("CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT)")
-            return LexicalIndex(db)
-        except sqlite3.DatabaseError as error:
-            raise IndexDamaged("The lexical index cannot be read.", remedy="Run `memoranda index rebuild`.") from error
+        with _named_errors():
+            db = sqlite3.connect(directory / FILE, timeout=60, isolation_level=None, check_same_thread=False)
+            try:
+                db.execute("PRAGMA journal_mode=WAL")
+                # A killed process loses nothing by OFF; a power cut may damage the file, and NORMAL costs one sync
+                # a checkpoint against it.
+                db.execute("PRAGMA synchronous=NORMAL")
+                if db.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
+                    _create(db)
+            except sqlite3.Error:
+                db.close()
+                raise
+        return LexicalIndex(db)
+
+    @staticmethod
+    def remove(directory: Path) -> None:
+        """Deletes the index of a directory, if there is one."""
+        shutil.rmtree(directory, ignore_errors=True)
 
     def close(self) -> None:
-        self._db.close()
+        with self._lock:
+            self._db.close()
+            self._view = None
+
+    # What is in it
 
     def state(self) -> dict[str, str]:
-        return dict(self._db.execute("SELECT name, value FROM state"))
+        """What the last `apply` said that it reached."""
+        with self._reading() as _:
+            return dict(self._db.execute("SELECT name, value FROM state"))
 
     def counts(self) -> Counts:
-        live = sum(doc[3] for doc in self._docs.values())
-        return Counts(live, len(self._docs) - live)
+        with self._reading() as view:
+            return Counts(view.live, view.status.count(RETIRED))
 
     def known(self, keys: Iterable[str]) -> set[str]:
-        return {key for key in keys if key in self._docs}
+        """Those of the keys that it holds, retired ones included."""
+        wanted = list(keys)
+        with self._reading() as view:
+            return {key for key, number in zip(wanted, _finder(view)(wanted), strict=True) if number is not None}
+
+    def keys(self) -> set[str]:
+        """The keys of all documents, retired ones included."""
+        with self._reading() as view:
+            return {view.key(n).hex() for n in range(view.size) if view.status[n] <= RETIRED}
+
+    def check(self) -> None:
+        """Reads everything. Raises IndexDamaged when the file or what it says does not hold together."""
+        with self._reading() as view:
+            problem = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            sizes = all(
+                len(s.status) == len(s.lengths) == len(s.traits) == len(s.by_key) == s.size for s in view.segments
+            )
+            if problem != "ok" or not sizes:
+                raise _damaged(problem if problem != "ok" else "the sizes of a segment differ")
+
+    # Changing
 
     def apply(
         self,
@@ -106,104 +144,190 @@ class LexicalIndex:
         *,
         state: Mapping[str, str] | None = None,
     ) -> Applied:
-        missing: list[str] = []
-        counts = [0, 0, 0, 0]
-        self._db.execute("BEGIN IMMEDIATE")
-        for document in add:
-            bag = analyze(document.text, title=document.title, subject=document.subject, tags=document.tags)
-            self._docs[document.key] = (bag.terms, bag.length, frozenset(document.facets), True)
-            self._store(document.key)
-            counts[0] += 1
-        for which, keys, live in ((1, retire, False), (2, revive, True)):
-            for key in keys:
-                if key in self._docs:
-                    self._docs[key] = (*self._docs[key][:3], live)
-                    self._store(key)
-                    counts[which] += 1
-                else:
-                    missing.append(key)
-        for key in drop:
-            if self._docs.pop(key, None) is None:
-                missing.append(key)
-            else:
-                self._db.execute("DELETE FROM docs WHERE key=?", (key,))
-                counts[3] += 1
-        if state is not None:
-            self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(state.items()))
-        self._db.execute("COMMIT")
-        return Applied(counts[0], counts[1], counts[2], counts[3], tuple(missing))
+        """Adds, retires, revives and drops documents, in this order, and notes the state reached: all or nothing.
 
-    def _store(self, key: str) -> None:
-        terms, length, facets, live = self._docs[key]
-        row = (key, json.dumps(terms), length, json.dumps(sorted(facets)), int(live))
-        self._db.execute("INSERT OR REPLACE INTO docs VALUES (?, ?, ?, ?, ?)", row)
+        Adding a known key revives it, since the content of a key never changes. A retired document is kept for
+        history; a dropped one is forgotten. `add` is read once and never held whole.
+
+        Raises:
+            ValueError: a key is not 40 hex characters.
+            IndexDamaged, Unavailable: the file cannot be read, or not be written now.
+        """
+        with self._lock, _named_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                writer = Writer(self._db, self._refreshed(), self._refreshed)
+                applied = writer.apply(add, retire, revive, drop)
+                if state is not None:
+                    self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(state.items()))
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._view = None
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            return applied
+
+    def compact(self) -> None:
+        """Makes as few segments as possible, and forgets dropped documents for good."""
+        with self._lock, _named_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                Writer(self._db, self._refreshed(), self._refreshed).compact()
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._view = None
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    # Searching
 
     def search(self, query: Query, facets: Sequence[Sequence[str]] = (), *, include_retired: bool = False) -> Scores:
-        """Scores every document that holds a word of the query and passes the facets.
+        """Scores every document that holds a word of the query.
 
-        `facets` is a list of groups: a document must have at least one facet of each group.
+        `facets` are groups: a document is among the results when it has at least one facet of each. They are applied
+        before ranking. Statistics are those of all live documents, whatever the facets.
         """
-        live = [doc for doc in self._docs.values() if doc[3]]
-        average = (sum(doc[1] for doc in live) / len(live)) if live else 1.0
-        idf, df = [], []
-        for group in query.groups:
-            n = sum(any(term in doc[0] for term in group.alternatives) for doc in live)
-            df.append(n)
-            idf.append(round(math.log(1 + (len(live) - n + 0.5) / (n + 0.5)), 6))
-        scores: dict[str, float] = {}
-        matches: dict[str, Match] = {}
-        total = sum(idf) or 1.0
-        for key, (terms, length, has, alive) in self._docs.items():
-            if not (alive or include_retired) or not all(any(f in has for f in group) for group in facets):
-                continue
-            score, held = 0.0, []
-            norm = K1 * (1 - B + B * length / average)
-            for i, group in enumerate(query.groups):
-                tf = max((terms.get(term, 0) for term in group.alternatives), default=0)
-                if tf:
-                    held.append(i)
-                    score += idf[i] * (tf * (K1 + 1) / (tf + norm))
-            if held:
-                scores[key] = score
-                share = sum(idf[i] for i in held) / total
-                matches[key] = Match(tuple(held), share, min(df[i] for i in held))
-        return Scores(scores, matches, tuple(idf), tuple(df))
+        with self._reading() as view:
+            terms = [term for group in query.groups for term in group.alternatives]
+            stored = self._fetch(view, terms)
+            parts = {term: _parts(view, stored, term) for term in terms}
+            groups = [[parts[term] for term in group.alternatives] for group in query.groups]
+            most = RETIRED if include_retired else LIVE
+            allowed = _facets.allowed(view, facets, lambda wanted: self._fetch(view, wanted))
+            work = sum(len(data) // 3 for found in parts.values() for _, data in found)
+            run = self._kernel(work)
+        result = run(Scoring(view, groups, most))
+        status = view.status
+        return Scores(
+            result, allowed, _finder(view), lambda n: view.key(n).hex(), view.traits, lambda n: status[n] <= most
+        )
+
+    def warm(self) -> None:
+        """For a process that will search often: does now what the first searches would do."""
+        import numpy as _  # noqa: F401
+
+        with self._reading() as view:
+            view.lengths, view.traits, view.status  # noqa: B018
+
+    def _kernel(self, work: int) -> Callable[[Scoring], Result]:
+        self._searches += 1
+        loaded = "numpy" in sys.modules
+        # From its third search on, a process is taken for one that stays.
+        if work > (_WARM_WORK if loaded or self._searches > 2 else _FRESH_WORK):
+            from memoranda.index import _fast
+
+            return _fast.run
+        return _plain.run
+
+    def _fetch(self, view: View, terms: Sequence[str]) -> dict[tuple[int, str], bytes]:
+        """The stored postings of these terms by segment, through the cache; b"" where there are none."""
+        if self._postings_bytes > _CACHE_BYTES:
+            self._postings.clear()
+            self._postings_bytes = 0
+        found = {}
+        for segment in view.segments:
+            missing = []
+            for term in dict.fromkeys(terms):
+                data = self._postings.get((segment.id, term))
+                if data is None:
+                    missing.append(term)
+                else:
+                    found[segment.id, term] = data
+            if missing:
+                marks = ",".join("?" * len(missing))
+                query = f"SELECT term, data FROM postings WHERE segment = ? AND term IN ({marks})"
+                read = dict(self._db.execute(query, (segment.id, *missing)))
+                for term in missing:
+                    data = read.get(term, b"")
+                    found[segment.id, term] = self._postings[segment.id, term] = data
+                    self._postings_bytes += len(data) + 100
+        return found
+
+    def _refreshed(self) -> View:
+        """The view of the present generation; inside a transaction."""
+        (generation,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
+        if self._view is None or self._view.generation != generation:
+            self._view = read_view(self._db, generation, self._view)
+        return self._view
+
+    @contextmanager
+    def _reading(self) -> Iterator[View]:
+        """The present view, and one snapshot of the file for whatever else is read meanwhile."""
+        with self._lock, _named_errors():
+            self._db.execute("BEGIN")
+            try:
+                yield self._refreshed()
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("COMMIT")
 
 
-class Scores:
-    """The scored documents of one search. `idf` and `df` are per group of the query."""
+def _parts(view: View, stored: Mapping[tuple[int, str], bytes], term: str) -> list[tuple[int, bytes]]:
+    """The postings of a term with the number of the first document of each segment, and of the tail."""
+    parts = [
+        (base, data)
+        for base, segment in zip(view.bases, view.segments, strict=False)
+        if (data := stored[segment.id, term])
+    ]
+    data = view.tail.postings(term) if view.tail.keys else b""
+    return [*parts, (view.bases[-1], data)] if data else parts
 
-    def __init__(
-        self, scores: dict[str, float], matches: dict[str, Match], idf: tuple[float, ...], df: tuple[int, ...]
-    ) -> None:
-        self._scores = scores
-        self._matches = matches
-        self.idf = idf
-        self.df = df
 
-    def __len__(self) -> int:
-        return len(self._scores)
+def _finder(view: View) -> Callable[[Sequence[str]], list[int | None]]:
+    def find(keys: Sequence[str]) -> list[int | None]:
+        raw = [_raw(key) for key in keys]
+        if len(raw) > _MANY_KEYS and "numpy" in sys.modules:
+            from memoranda.index import _fast
 
-    def ranked(self) -> Iterator[list[tuple[str, float]]]:
-        """All scored documents in batches, best first, ties by key."""
-        order = sorted(self._scores.items(), key=lambda item: (-item[1], item[0]))
-        for start in range(0, len(order), 200):
-            yield order[start : start + 200]
+            return _fast.find(view, raw)
+        return [view.find(key) for key in raw]
 
-    def top(self, n: int, accept: Accept | None = None) -> list[tuple[str, float]]:
-        """The best n that `accept` lets through; it gets a batch of keys and returns the acceptable ones."""
-        found: list[tuple[str, float]] = []
-        for batch in self.ranked():
-            passing = None if accept is None else set(accept([key for key, _ in batch]))
-            found.extend(item for item in batch if passing is None or item[0] in passing)
-            if len(found) >= n:
-                break
-        return found[:n]
+    return find
 
-    def of(self, keys: Sequence[str]) -> dict[str, float]:
-        """The scores of these documents; those that match nothing (or are filtered out) are left out."""
-        return {key: self._scores[key] for key in keys if key in self._scores}
 
-    def matched(self, keys: Sequence[str]) -> dict[str, Match]:
-        """What each of these documents matches; those that match nothing are left out."""
-        return {key: self._matches[key] for key in keys if key in self._matches}
+def _raw(key: str) -> bytes:
+    """A key as it is stored; a text that is no key becomes one that nothing has."""
+    try:
+        raw = bytes.fromhex(key)
+    except ValueError:
+        return b"\0" * 21
+    return raw
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.execute("BEGIN EXCLUSIVE")
+    if db.execute("PRAGMA user_version").fetchone()[0] == _FORMAT:
+        db.execute("COMMIT")  # another process was first
+        return
+    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        db.execute("ROLLBACK")
+        raise sqlite3.DatabaseError("it has another format")
+    for statement in SCHEMA.split(";"):
+        if statement.strip():
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version = {_FORMAT}")
+    db.execute("COMMIT")
+
+
+_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", None) or ""
+        if name.startswith(_PASSING):
+            raise Unavailable(
+                "The lexical index cannot be used at the moment.", why=str(error), remedy="Try again."
+            ) from error
+        raise _damaged(str(error)) from error
+
+
+def _damaged(why: str) -> IndexDamaged:
+    return IndexDamaged(
+        "The lexical index cannot be read.", why=why, remedy="Run `memoranda index rebuild`: an index is a cache."
+    )

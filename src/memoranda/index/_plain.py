@@ -1,0 +1,90 @@
+"""Scoring in plain Python, for little work: a fresh process does not pay for importing numpy.
+
+Does exactly what `_fast` does, in the same order of operations, so that both give the same bits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from memoranda.index._scoring import K1, Scoring, Shares, idf_of, length_terms
+from memoranda.index._store import LIVE, View, numbers_of
+
+
+class PlainResult:
+    """The scores of one search: document number to score."""
+
+    def __init__(self, view: View, scores: dict[int, float], held: list[dict[int, int]], shares: Shares) -> None:
+        self.view = view
+        self.shares = shares
+        self._scores = scores
+        self._held = held  # per group: the documents that hold it
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def score(self, number: int) -> float:
+        return self._scores.get(number, 0.0)
+
+    def masks(self, numbers: Sequence[int]) -> list[int]:
+        """For each document the groups that it holds, as a bit set."""
+        held = [(1 << bit, group) for bit, group in enumerate(self._held) if group]
+        return [sum(bit for bit, group in held if number in group) for number in numbers]
+
+    def best(self, n: int, allowed: bytes | None, traits: tuple[int, int]) -> list[tuple[int, float]]:
+        """The n best among the allowed whose traits, masked by the first, equal the second; ties by key."""
+        scores = self._scores
+        mask, wanted = traits
+        if mask:
+            of = self.view.traits
+            scores = {d: s for d, s in scores.items() if of[d] & mask == wanted}
+        if allowed is not None:
+            scores = {d: s for d, s in scores.items() if allowed[d]}
+        chosen: list[tuple[int, float]] = list(scores.items())
+        if len(chosen) > n:
+            least = heapq.nlargest(n, scores.values())[-1]
+            chosen = [item for item in chosen if item[1] >= least]
+        key = self.view.key
+        return sorted(chosen, key=lambda item: (-item[1], key(item[0])))[:n]
+
+
+def run(scoring: Scoring) -> PlainResult:
+    view = scoring.view
+    flat, slope = length_terms(view)
+    lengths = view.lengths
+    scores: dict[int, float] = {}
+    held, dfs, idfs = [], [], []
+    for alternatives in scoring.groups:
+        found = _documents(scoring, alternatives)
+        status = view.status
+        df = sum([status[d] == LIVE for d in found]) if view.hidden else len(found)
+        idf = idf_of(view.live, df)
+        held.append(found)
+        dfs.append(df)
+        idfs.append(idf)
+        get = scores.get
+        for d, count in found.items():
+            scores[d] = get(d, 0.0) + count * (K1 + 1) / (count + (flat + slope * lengths[d])) * idf
+    return PlainResult(view, scores, held, Shares(tuple(idfs), tuple(dfs)))
+
+
+def _documents(scoring: Scoring, alternatives: Sequence[Sequence[tuple[int, bytes]]]) -> dict[int, int]:
+    """The documents that hold one of the alternatives with their highest frequency."""
+    found: dict[int, int] = {}
+    for parts in alternatives:
+        for base, data in parts:
+            n = len(data) // 3
+            numbers: Sequence[int] = numbers_of(data[: 2 * n])
+            if base:
+                numbers = [number + base for number in numbers]
+            if found:
+                for number, count in zip(numbers, data[2 * n :], strict=True):
+                    if count > found.get(number, 0):
+                        found[number] = count
+            else:
+                found = dict(zip(numbers, data[2 * n :], strict=True))
+    if scoring.view.hidden:
+        status, most = scoring.view.status, scoring.most_status
+        found = {d: count for d, count in found.items() if status[d] <= most}
+    return found

@@ -1,0 +1,140 @@
+"""What a search found, by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from memoranda.index._scoring import Result
+from memoranda.index.traits import PASSAGE
+
+Accept = Callable[[Sequence[str]], Collection[str]]
+
+_FIRST = 128  # results of the first batch; each further one goes four times as far
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which groups of the query a document holds (indices into `Query.groups`), their `share` of the query's idf
+    (0 to 1), and `rarest`, the smallest number of live documents that hold one of them."""
+
+    groups: tuple[int, ...]
+    share: float
+    rarest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a document has of a search, whatever the facets: `mask` has bit i for group i of the query, `score` is
+    its BM25 (0 when it holds nothing), `traits` its traits; `passes` says whether the facets let it through."""
+
+    mask: int
+    score: float
+    traits: int
+    passes: bool
+
+
+class Scores:
+    """The scored documents of one search. It stays as it is, whatever is added to the index afterwards."""
+
+    def __init__(
+        self,
+        result: Result,
+        allowed: bytes | None,
+        find: Callable[[Sequence[str]], list[int | None]],
+        key_of: Callable[[int], str],
+        traits: bytes,
+        most_status: Callable[[int], bool],
+    ) -> None:
+        self._result = result
+        self._allowed = allowed
+        self._find = find
+        self._key_of = key_of
+        self._traits = traits
+        self._shown = most_status
+        self._numbers: dict[str, int] = {}
+        self._shares: dict[int, float] = {0: 0.0}
+        self.idf = result.shares.idf
+        self.df = result.shares.df
+
+    def __len__(self) -> int:
+        """How many documents hold a word of the query, before the facets."""
+        return len(self._result)
+
+    def ranked(self, *, passages: bool | None = None) -> Iterator[list[tuple[str, float]]]:
+        """All that pass the facets in batches, best first, ties by key; only passages, or only notes, when asked."""
+        traits = (0, 0) if passages is None else (PASSAGE, PASSAGE if passages else 0)
+        done, reach = 0, _FIRST
+        while True:
+            best = self._result.best(reach, self._allowed, traits)
+            batch = [(self._named(number), score) for number, score in best[done:]]
+            if batch:
+                yield batch
+            if len(best) < reach:
+                return
+            done, reach = reach, reach * 4
+
+    def top(self, n: int, accept: Accept | None = None, *, passages: bool | None = None) -> list[tuple[str, float]]:
+        """The best n that `accept` lets through; it gets a batch of keys and returns the acceptable ones."""
+        found: list[tuple[str, float]] = []
+        if n <= 0:
+            return found
+        for batch in self.ranked(passages=passages):
+            if accept is None:
+                found += batch[: n - len(found)]
+            else:
+                at, piece = 0, max(n - len(found), 8) + n // 4
+                while at < len(batch) and len(found) < n:
+                    asked = batch[at : at + piece]
+                    passing = set(accept([key for key, _ in asked]))
+                    found += [item for item in asked if item[0] in passing][: n - len(found)]
+                    at, piece = at + piece, piece * 2
+            if len(found) >= n:
+                break
+        return found
+
+    def of(self, keys: Sequence[str]) -> dict[str, float]:
+        """The scores of these documents, whatever the facets; those that hold no word of the query are left out."""
+        scores = {key: self._result.score(number) for key, number in self._numbered(keys).items()}
+        return {key: score for key, score in scores.items() if score}
+
+    def held(self, keys: Sequence[str]) -> dict[str, Held]:
+        """What each of these documents has; keys that the index does not show are left out."""
+        numbered = self._numbered(keys)
+        masks = self._result.masks(list(numbered.values()))
+        score, traits, allowed = self._result.score, self._traits, self._allowed
+        return {
+            key: Held(mask, score(number), traits[number], allowed is None or allowed[number] == 1)
+            for (key, number), mask in zip(numbered.items(), masks, strict=True)
+        }
+
+    def matched(self, keys: Sequence[str]) -> dict[str, Match]:
+        """What each of these documents matches, whatever the facets; those that match nothing are left out."""
+        return {key: self.match(held.mask) for key, held in self.held(keys).items() if held.mask}
+
+    def match(self, mask: int) -> Match:
+        """What a set of groups amounts to."""
+        groups = tuple(i for i in range(len(self.idf)) if mask >> i & 1)
+        return Match(groups, self.share(mask), min((self.df[i] for i in groups), default=0))
+
+    def share(self, mask: int) -> float:
+        """The share of the query's idf that a set of groups carries, 0 to 1."""
+        share = self._shares.get(mask)
+        if share is None:
+            carried = sum(idf for i, idf in enumerate(self.idf) if mask >> i & 1)
+            share = self._shares[mask] = carried / sum(self.idf)
+        return share
+
+    def _named(self, number: int) -> str:
+        key = self._key_of(number)
+        self._numbers[key] = number
+        return key
+
+    def _numbered(self, keys: Sequence[str]) -> dict[str, int]:
+        """key -> number of what the search may show; found by the search itself, or looked up."""
+        unknown = [key for key in dict.fromkeys(keys) if key not in self._numbers]
+        if unknown:
+            for key, number in zip(unknown, self._find(unknown), strict=True):
+                if number is not None and self._shown(number):
+                    self._numbers[key] = number
+        return {key: self._numbers[key] for key in dict.fromkeys(keys) if key in self._numbers}

@@ -1,0 +1,212 @@
+"""Making segments: from documents, and from other segments.
+
+Merging is log-structured: eight segments of a size class become one of the next, so a document is rewritten a few
+times in its life however many are added one at a time, and a search has few segments to look into.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from array import array
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+from memoranda.index._store import (
+    DROPPED,
+    FACET,
+    LIVE,
+    SEGMENT_MOST,
+    TAIL_MOST,
+    Row,
+    Segment,
+    bytes_of,
+    numbers_of,
+)
+
+FAN = 8
+_INSERT = "INSERT INTO postings (segment, term, data) VALUES (?, ?, ?)"
+_CHUNK = 4096  # rows of postings handed to SQLite at once
+
+
+class Builder:
+    """Collects documents in memory and writes them as one segment."""
+
+    def __init__(self) -> None:
+        self._keys: list[bytes] = []
+        self._status = bytearray()
+        self._lengths = array("H")
+        self._traits = bytearray()
+        self._terms: dict[str, tuple[array[int], bytearray]] = {}
+        self._facets: dict[str, array[int]] = {}
+        self.postings = 0
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, row: Row) -> None:
+        number = len(self._keys)
+        self._keys.append(row.key)
+        self._status.append(row.status)
+        self._lengths.append(row.length)
+        self._traits.append(row.traits)
+        known = self._terms
+        for term, count in row.terms.items():
+            entry = known.get(term)
+            if entry is not None:
+                entry[0].append(number)
+                entry[1].append(count)
+            elif term[0] == FACET:
+                self._facets.setdefault(term, array("H")).append(number)
+            else:
+                known[term] = (array("H", (number,)), bytearray((count,)))
+        self.postings += len(row.terms)
+
+    def write(self, db: sqlite3.Connection, number: int, version: int) -> None:
+        """Writes the segment `number`; its terms in order, so that the table grows at its end."""
+        size = len(self._keys)
+        rows = [(number, facet, pack_facet(found, size)) for facet, found in self._facets.items()]
+        rows += [(number, term, bytes_of(found) + counts) for term, (found, counts) in self._terms.items()]
+        rows.sort(key=itemgetter(1))
+        db.executemany(_INSERT, rows)
+        _write_documents(db, number, version, self._keys, self._lengths, self._traits, self._status)
+
+
+def _write_documents(
+    db: sqlite3.Connection,
+    number: int,
+    version: int,
+    keys: Sequence[bytes],
+    lengths: array[int],
+    traits: bytes | bytearray,
+    status: bytes | bytearray,
+) -> None:
+    by_key = array("H", sorted(range(len(keys)), key=keys.__getitem__))
+    db.execute(
+        "INSERT INTO segments (id, size, keys, by_key, lengths, traits) VALUES (?, ?, ?, ?, ?, ?)",
+        (number, len(keys), b"".join(keys), bytes_of(by_key), bytes_of(lengths), bytes(traits)),
+    )
+    live = [length for length, state in zip(lengths, status, strict=True) if state == LIVE]
+    db.execute(
+        "INSERT INTO status (segment, version, live, total, bytes) VALUES (?, ?, ?, ?, ?)",
+        (number, version, len(live), sum(live), bytes(status)),
+    )
+
+
+def pack_facet(numbers: array[int], size: int) -> bytes:
+    """The documents of a facet: their numbers, or a bitmap (bit n of byte n // 8) when that is shorter."""
+    if len(numbers) * 16 <= size:
+        return b"\0" + bytes_of(numbers)
+    bitmap = bytearray((size + 7) // 8)
+    for number in numbers:
+        bitmap[number >> 3] |= 1 << (number & 7)
+    return b"\1" + bitmap
+
+
+def unpack_facet(data: bytes) -> array[int]:
+    """The numbers of a facet's documents, in their order."""
+    if data[0] == 0:
+        return numbers_of(data[1:])
+    bits = int.from_bytes(data[1:], "little")
+    return array("H", [n for n, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"])
+
+
+def due(segments: Sequence[Segment]) -> list[Segment]:
+    """The segments that should become one now; none when all is well."""
+    classes: dict[int, list[Segment]] = {}
+    for segment in segments:
+        if set(segment.status) == {DROPPED}:
+            return [segment]
+        level, bound = 0, TAIL_MOST * FAN
+        while segment.size >= bound:
+            level, bound = level + 1, bound * FAN
+        classes.setdefault(level, []).append(segment)
+    for _, same in sorted(classes.items()):
+        if len(same) >= FAN:
+            chosen = fitting(same)
+            if len(chosen) > 1:
+                return chosen
+    return []
+
+
+def fitting(segments: Sequence[Segment]) -> list[Segment]:
+    """As many segments as fit into one, the smallest first."""
+    chosen, size = [], 0
+    for segment in sorted(segments, key=lambda s: (s.size, s.id)):
+        if size + segment.size <= SEGMENT_MOST:
+            chosen.append(segment)
+            size += segment.size
+    return sorted(chosen, key=lambda s: s.id)
+
+
+def merge(db: sqlite3.Connection, segments: Sequence[Segment], number: int, version: int) -> None:
+    """Writes the documents of these segments, without the dropped ones, as the segment `number`; removes the old."""
+    keys: list[bytes] = []
+    status, traits, lengths = bytearray(), bytearray(), array("H")
+    moved: list[Sequence[int]] = []  # old number -> new number, -1 for a dropped document
+    for segment in segments:
+        start = len(keys)
+        kept = [n for n in range(segment.size) if segment.status[n] != DROPPED]
+        if len(kept) == segment.size:
+            moved.append(range(start, start + segment.size))
+        else:
+            places = [-1] * segment.size
+            for place, n in enumerate(kept, start):
+                places[n] = place
+            moved.append(places)
+        for n in kept:
+            keys.append(segment.key(n))
+            status.append(segment.status[n])
+            traits.append(segment.traits[n])
+            lengths.append(segment.lengths[n])
+    chunk: list[tuple[int, str, bytes]] = []
+    for term, data in _merged(db, segments, moved, len(keys)):
+        chunk.append((number, term, data))
+        if len(chunk) == _CHUNK:
+            db.executemany(_INSERT, chunk)
+            chunk.clear()
+    db.executemany(_INSERT, chunk)
+    if keys:
+        _write_documents(db, number, version, keys, lengths, traits, status)
+    for segment in segments:
+        db.execute("DELETE FROM postings WHERE segment = ?", (segment.id,))
+        db.execute("DELETE FROM segments WHERE id = ?", (segment.id,))
+        db.execute("DELETE FROM status WHERE segment = ?", (segment.id,))
+
+
+def _merged(
+    db: sqlite3.Connection, segments: Sequence[Segment], moved: Sequence[Sequence[int]], size: int
+) -> Iterator[tuple[str, bytes]]:
+    """The postings of every term over the segments, in the order of terms."""
+    streams = [_stream(db, at, segment.id) for at, segment in enumerate(segments)]
+    term, numbers, counts = "", array("H"), bytearray()
+    for found, at, data in heapq.merge(*streams, key=itemgetter(0)):
+        if found != term:
+            if numbers:
+                yield term, _pack(term, numbers, counts, size)
+            term, numbers, counts = found, array("H"), bytearray()
+        places = moved[at]
+        if found[0] == FACET:
+            old, frequencies = unpack_facet(data), b""
+        else:
+            old, frequencies = numbers_of(data[: len(data) // 3 * 2]), data[len(data) // 3 * 2 :]
+        if isinstance(places, range):
+            start = places.start
+            numbers.extend([n + start for n in old])
+            counts += frequencies
+            continue
+        kept = [i for i, n in enumerate(old) if places[n] >= 0]
+        numbers.extend([places[old[i]] for i in kept])
+        if frequencies:
+            counts += bytes([frequencies[i] for i in kept])
+    if numbers:
+        yield term, _pack(term, numbers, counts, size)
+
+
+def _stream(db: sqlite3.Connection, at: int, segment: int) -> Iterator[tuple[str, int, bytes]]:
+    for term, data in db.execute("SELECT term, data FROM postings WHERE segment = ? ORDER BY term", (segment,)):
+        yield term, at, data
+
+
+def _pack(term: str, numbers: array[int], counts: bytearray, size: int) -> bytes:
+    return pack_facet(numbers, size) if term[0] == FACET else bytes_of(numbers) + counts

@@ -1,0 +1,257 @@
+"""The tables of the lexical index, and the unchanging view of them that a search works on.
+
+Documents lie in segments of at most 65,536, numbered from 0 in each, with postings per term; the newest few lie in
+the tail, one row a document with its terms in one string, so that adding a document costs one small row and a search
+looks through the tail like a person through a text. A segment is never changed; only the status of its documents is.
+
+Postings of a term: the numbers as unsigned 16-bit little-endian integers, then as many bytes of term frequencies.
+Postings of a facet: a byte 0 and numbers, or a byte 1 and a bitmap, whichever is shorter.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+LIVE, RETIRED, DROPPED = 0, 1, 2
+KEY = 20  # bytes
+TAIL_MOST = 128  # documents; then they become a segment
+SEGMENT_MOST = 65_536  # documents, since their numbers are 16 bits
+MOST_FREQUENCY = 200  # a higher term frequency counts as this
+MOST_LENGTH = 65_535  # likewise for a document's length
+FACET = "\x01"  # before a facet in the place of a term; no term has a control character
+_TERM, _END, _ZERO = b"\x02", b"\x03", 33  # the tail: \x02 term \x03 chr(33 + frequency)
+
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE segments (
+  id INTEGER PRIMARY KEY, size INTEGER NOT NULL, keys BLOB NOT NULL, by_key BLOB NOT NULL, lengths BLOB NOT NULL,
+  traits BLOB NOT NULL);
+CREATE TABLE status (
+  segment INTEGER PRIMARY KEY, version INTEGER NOT NULL, live INTEGER NOT NULL, total INTEGER NOT NULL,
+  bytes BLOB NOT NULL);
+CREATE TABLE postings (segment INTEGER NOT NULL, term TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (segment, term))
+  WITHOUT ROWID;
+CREATE TABLE tail (
+  id INTEGER PRIMARY KEY, key BLOB NOT NULL, status INTEGER NOT NULL, length INTEGER NOT NULL,
+  traits INTEGER NOT NULL, terms BLOB NOT NULL);
+INSERT INTO meta VALUES ('generation', 0), ('segment', 0);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One document as it is stored: `terms` to frequency (facets among them, with frequency 1)."""
+
+    key: bytes
+    status: int
+    length: int
+    traits: int
+    terms: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment as a view holds it. `by_key` are its document numbers in the order of their keys."""
+
+    id: int
+    size: int
+    keys: bytes
+    by_key: array[int]
+    lengths: array[int]
+    traits: bytes
+    status: bytes
+    version: int
+    live: int
+    total: int  # the summed lengths of its live documents
+    derived: dict[str, object] = field(default_factory=dict)  # what a kernel derives once from what never changes
+
+    def key(self, number: int) -> bytes:
+        return self.keys[number * KEY : number * KEY + KEY]
+
+    def find(self, key: bytes) -> int | None:
+        """The number of the document with this key, unless it was dropped."""
+        at = bisect_left(self.by_key, key, key=self.key)
+        if at == self.size:
+            return None
+        number = self.by_key[at]
+        return number if self.key(number) == key and self.status[number] != DROPPED else None
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The newest documents, in the order in which they came; their numbers follow those of the segments."""
+
+    rows: tuple[int, ...]
+    keys: tuple[bytes, ...]
+    status: bytes
+    lengths: array[int]
+    traits: bytes
+    text: bytes
+    starts: tuple[int, ...]
+
+    def postings(self, term: str) -> bytes:
+        """The postings of a term as a segment has them; b"" when there are none."""
+        numbers, frequencies = array("H"), bytearray()
+        pattern = _TERM + term.encode() + _END
+        at = self.text.find(pattern)
+        while at >= 0:
+            numbers.append(bisect_right(self.starts, at) - 1)
+            at += len(pattern)
+            frequencies.append(self.text[at] - _ZERO)
+            at = self.text.find(pattern, at)
+        return bytes_of(numbers) + frequencies
+
+    def document(self, number: int) -> Row:
+        """The document as it was added."""
+        end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
+        terms = {}
+        for item in self.text[self.starts[number] : end].split(_TERM)[1:]:
+            terms[item[:-2].decode()] = item[-1] - _ZERO
+        return Row(self.keys[number], self.status[number], self.lengths[number], self.traits[number], terms)
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything a search needs besides postings, as of one generation. Documents are numbered through."""
+
+    generation: int
+    segments: tuple[Segment, ...]
+    tail: Tail
+    live: int
+    total: int
+
+    @cached_property
+    def bases(self) -> tuple[int, ...]:
+        """The first number of each segment, and of the tail."""
+        bases = [0]
+        for segment in self.segments:
+            bases.append(bases[-1] + segment.size)
+        return tuple(bases)
+
+    @property
+    def size(self) -> int:
+        return self.bases[-1] + len(self.tail.keys)
+
+    @cached_property
+    def status(self) -> bytes:
+        return b"".join([*(segment.status for segment in self.segments), self.tail.status])
+
+    @cached_property
+    def lengths(self) -> array[int]:
+        lengths = array("H")
+        for segment in self.segments:
+            lengths += segment.lengths
+        return lengths + self.tail.lengths
+
+    @cached_property
+    def traits(self) -> bytes:
+        return b"".join([*(segment.traits for segment in self.segments), self.tail.traits])
+
+    @cached_property
+    def hidden(self) -> bool:
+        """Some document is not live."""
+        return self.live < self.size
+
+    @cached_property
+    def derived(self) -> dict[object, object]:
+        """What a kernel derives once for this generation."""
+        return {}
+
+    def key(self, number: int) -> bytes:
+        at = bisect_right(self.bases, number) - 1
+        if at == len(self.segments):
+            return self.tail.keys[number - self.bases[-1]]
+        return self.segments[at].key(number - self.bases[at])
+
+    def find(self, key: bytes) -> int | None:
+        """The number of the document with this key; None when there is none or it was dropped."""
+        if key in self.tail_numbers:
+            return self.bases[-1] + self.tail_numbers[key]
+        for base, segment in zip(self.bases, self.segments, strict=False):
+            number = segment.find(key)
+            if number is not None:
+                return base + number
+        return None
+
+    @cached_property
+    def tail_numbers(self) -> dict[bytes, int]:
+        return {key: number for number, key in enumerate(self.tail.keys)}
+
+
+def numbers_of(data: bytes) -> array[int]:
+    """Unsigned 16-bit little-endian integers, on any machine."""
+    numbers = array("H")
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def bytes_of(numbers: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        numbers = array("H", numbers)
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def read_view(db: sqlite3.Connection, generation: int, former: View | None) -> View:
+    """The view of a generation, inside a transaction; what did not change is taken over from a former one."""
+    known = {segment.id: segment for segment in former.segments} if former else {}
+    segments = []
+    for number, version, live, total in db.execute("SELECT segment, version, live, total FROM status ORDER BY segment"):
+        segment = known.get(number)
+        if segment is None:
+            segment = _read_segment(db, number, version, live, total)
+        elif segment.version != version:
+            (status,) = db.execute("SELECT bytes FROM status WHERE segment = ?", (number,)).fetchone()
+            segment = Segment(
+                segment.id, segment.size, segment.keys, segment.by_key, segment.lengths, segment.traits, status,
+                version, live, total, segment.derived,
+            )  # fmt: skip
+        segments.append(segment)
+    tail = _read_tail(db)
+    present = [length for length, status in zip(tail.lengths, tail.status, strict=True) if status == LIVE]
+    live_ones = sum(segment.live for segment in segments) + len(present)
+    return View(generation, tuple(segments), tail, live_ones, sum(s.total for s in segments) + sum(present))
+
+
+def _read_segment(db: sqlite3.Connection, number: int, version: int, live: int, total: int) -> Segment:
+    query = "SELECT size, keys, by_key, lengths, traits, bytes FROM segments JOIN status ON segment = id WHERE id = ?"
+    size, keys, by_key, lengths, traits, status = db.execute(query, (number,)).fetchone()
+    return Segment(number, size, keys, numbers_of(by_key), numbers_of(lengths), traits, status, version, live, total)
+
+
+def _read_tail(db: sqlite3.Connection) -> Tail:
+    rows = db.execute("SELECT id, key, status, length, traits, terms FROM tail ORDER BY id").fetchall()
+    starts, at = [], 0
+    for row in rows:
+        starts.append(at)
+        at += len(row[5])
+    return Tail(
+        tuple(row[0] for row in rows), tuple(row[1] for row in rows), bytes(row[2] for row in rows),
+        array("H", [row[3] for row in rows]), bytes(row[4] for row in rows), b"".join(row[5] for row in rows),
+        tuple(starts),
+    )  # fmt: skip
+
+
+def add_to_tail(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    db.executemany(
+        "INSERT INTO tail (key, status, length, traits, terms) VALUES (?, ?, ?, ?, ?)",
+        ((row.key, row.status, row.length, row.traits, _packed(row.terms)) for row in rows),
+    )
+
+
+def _packed(terms: dict[str, int]) -> bytes:
+    return b"".join([_TERM + term.encode() + _END + bytes((_ZERO + count,)) for term, count in terms.items()])
+
+
+def tail_rows(tail: Tail) -> Iterator[Row]:
+    """The documents of the tail that were not dropped."""
+    return (tail.document(n) for n in range(len(tail.keys)) if tail.status[n] != DROPPED)

@@ -1,0 +1,52 @@
+"""What the shape of a text says about the questions that it may answer: one byte a document, kept in the index.
+
+A turn that names a day is a better answer to "when" than one that does not, and what follows a question is likely
+its answer. The shape is read once, when the document is indexed, so that ranking opens no text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+
+from memoranda.index._stopwords import word_set
+
+QUESTION = 1  # ends by asking
+TIME = 2  # says when: a day, a month, a year, "last week", "two days ago"
+NUMBER = 4  # holds a number
+NAME = 8  # holds a capitalised word inside a sentence
+PASSAGE = 16  # is a journal passage and not a note (set by the index, from the facet `in:journal`)
+
+_MOMENTS = word_set(
+    """
+    yesterday today tonight tomorrow ago monday tuesday wednesday thursday friday saturday sunday
+    january february march april june july august september october november december
+    days weeks months years hier demain aujourd'hui lundi mardi mercredi jeudi vendredi samedi dimanche
+    janvier février mars avril mai juin juillet août septembre octobre novembre décembre jours semaines mois ans
+    """
+)
+_WHICH = word_set("last next this past dernier dernière prochain prochaine cette ce")
+_SPANS = word_set("night week weekend month year morning summer winter spring fall autumn semaine année été hiver nuit")
+_NUMBERS = word_set(
+    """
+    one two three four five six seven eight nine ten once twice couple few dozen
+    deux trois quatre cinq six sept huit neuf dix
+    """
+)
+_ASKS = re.compile(r"\?[\"'”»)\s]*(?:\[[^\]]*\]\s*)?$")
+_NAMED = re.compile(r"[^.!?\s\W] [A-ZÀ-Þ][a-zß-ÿ]{2}|, [A-ZÀ-Þ][a-zß-ÿ]{2}")
+_DIGIT = re.compile(r"[0-9]")
+_YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
+
+
+def traits_of(text: str, words: AbstractSet[str]) -> int:
+    """The traits of a text as a bit set; `words` are its words, case folded."""
+    traits = QUESTION if _ASKS.search(text[-200:]) else 0
+    digit = _DIGIT.search(text) is not None
+    if (words & _MOMENTS) or (words & _WHICH and words & _SPANS) or (digit and _YEAR.search(text)):
+        traits |= TIME
+    if digit or words & _NUMBERS:
+        traits |= NUMBER
+    if _NAMED.search(text):
+        traits |= NAME
+    return traits

@@ -5,9 +5,11 @@ An entry is brought forward only from the state that our commit replaced: what a
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 from memoranda.errors import GitFailed
+from memoranda.home.durable import FileLock
 from memoranda.home.git import Git
 from memoranda.home.indexfile import bring_forward
 from memoranda.home.layout import Layout
@@ -24,6 +26,8 @@ class GitIndex:
         self._layout = layout
         self._git = git
         self._worktree = worktree
+        self._threads = threading.Lock()
+        self._turn = FileLock(layout.own / "index-turn.lock")
         self._note = layout.own / "indexed"
 
     def reflects(self) -> str | None:
@@ -34,7 +38,23 @@ class GitIndex:
             return None
 
     def advance(self, touched: Mapping[str, tuple[str | None, str | None]], commit: str | None) -> bool:
-        """Brings the entries of `touched` (path -> blob before, blob now) to `commit`; False when Git is at work."""
+        """Brings the entries of `touched` (path -> blob before, blob now) to `commit`; False when Git is at work.
+
+        Our own threads and processes take turns, so that `index.lock` is only ever met in a person's hands.
+        """
+        if not self._threads.acquire(blocking=False):
+            return False
+        try:
+            if not self._turn.try_acquire():
+                return False
+            try:
+                return self._advance(touched, commit)
+            finally:
+                self._turn.release()
+        finally:
+            self._threads.release()
+
+    def _advance(self, touched: Mapping[str, tuple[str | None, str | None]], commit: str | None) -> bool:
         if (self._layout.git_dir / "index.lock").exists():
             return False
         done = None
@@ -52,18 +72,28 @@ class GitIndex:
                 rows.append(f"100644 {new}\t{path}" if new else f"0 {_GONE}\t{path}")
             if rows:
                 stdin = "".join(row + "\0" for row in rows).encode("utf-8", "surrogateescape")
-                try:
-                    self._git.run("update-index", "-z", "--index-info", stdin=stdin)
-                except GitFailed:
-                    if (self._layout.git_dir / "index.lock").exists():
-                        return False  # taken between our look and Git's; the next quiet moment will do
-                    raise
-            self._git.run("update-index", "-q", "--refresh", accept=(0, 1, 128))
+                if not self._update("-z", "--index-info", stdin=stdin):
+                    return False
+            if not self._update("-q", "--refresh"):
+                return False
         if commit is not None and commit != self.reflects():
             fresh = self._note.with_suffix(".tmp")
             fresh.write_text(commit + "\n", encoding="ascii")
             fresh.replace(self._note)
         return True
+
+    def _update(self, *arguments: str, stdin: bytes = b"") -> bool:
+        """Runs `git update-index`; False when a person's Git took the lock between our look and this."""
+        done = self._git.call("update-index", *arguments, stdin=stdin, accept=(0, 1, 128))
+        if done.returncode == 128 and b"index.lock" in done.stderr:
+            return False
+        if done.returncode == 128:
+            why = done.stderr.decode("utf-8", "replace").strip()
+            raise GitFailed("Git's index cannot be brought forward.", why=why, remedy="Run `memoranda doctor`.")
+        return True
+
+    def close(self) -> None:
+        self._turn.close()
 
     def _entries(self, paths: list[str]) -> dict[str, str]:
         """path -> blob of what is staged now, for `paths` or for everything when they are many."""

@@ -7,12 +7,13 @@ bytes and paths; what a note means, and whether it may be written, is decided ab
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memoranda.context import Context
-from memoranda.errors import HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome, RefMoved
+from memoranda.errors import HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome
 from memoranda.home.background import Background
 from memoranda.home.committer import Committer, Group
 from memoranda.home.disk import DiskStore
@@ -33,6 +34,9 @@ from memoranda.home.store import LEDGER_REF
 from memoranda.home.worktree import Worktree
 
 _NOTHING: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")
+
+
+_CLOSING_TRIES = 20
 
 
 class Repository:
@@ -444,16 +448,14 @@ class Repository:
     def close(self) -> None:
         """Commits what is left, leaves `git status` clean and lets go of everything."""
         self._background.stop()
-        if self.read_only is None:
-            try:
-                if self.flush() is None:
-                    self.tidy()
-                else:
-                    self._make_safe()
-            except RefMoved:
-                pass  # somebody else is at work in Git: the records stay in the log, and the next opening commits them
+        if self.read_only is None and self.flush() is None:
+            for _ in range(_CLOSING_TRIES):
+                if self.tidy():
+                    break
+                time.sleep(0.05)  # another process of ours has the turn, or a person's Git the lock
         self._looker.close()
         self.store.close()
+        self.git_index.close()
         self._committer.close()
         self._log.close()
 

@@ -91,6 +91,13 @@ def test_the_quick_reader_reads_what_we_and_most_people_write() -> None:
         assert simplefields.simple_fields(head.decode()) is not None
 
 
+@pytest.mark.parametrize(
+    "odd", ["\t", "\x00", "\x1b", "\x7f", "\x85", "\x9f", "\u2028", "\u2029", "\ufeff", "\uffff", "\r"]
+)
+def test_the_quick_reader_leaves_odd_characters_to_the_parser(odd: str) -> None:
+    assert simplefields.simple_fields(f"a: x{odd}y\n") is None
+
+
 def test_the_sketch_of_the_specification() -> None:
     assert fields_of(SKETCH) == {
         "id": "mem_4kq2",
@@ -223,6 +230,14 @@ def test_a_large_text_is_split_in_no_time() -> None:
     split(b"---\n" + b"-- \n" * 300_000)
     split(b"---\n" + b" " * 1_000_000)
     assert time.process_time() - started < 1
+
+
+def test_lists_are_written_in_one_line_when_they_are_short() -> None:
+    assert render({"a": ["mem_1xa9", "mem_4kq2"], "b": []}, "x") == b"---\na: [mem_1xa9, mem_4kq2]\nb: []\n---\nx\n"
+    assert render({"a": ["two words"]}, "x") == b"---\na:\n  - two words\n---\nx\n"
+    many = [f"mem_{n:016}" for n in range(6)]
+    assert render({"a": many[:4]}, "").count(b"\n") == 4
+    assert render({"a": many}, "").count(b"\n") == 4 + 6
 
 
 values = st.recursive(

@@ -69,6 +69,8 @@ def test_titles() -> None:
     assert title("```\n# code\n```\n") is None
     assert title("no heading, only a #tag") is None
     assert title("#\n# x") == "x"
+    assert title("```one line``` of code\n# x") == "x"
+    assert outline("One\n=\nTwo\n--\n") == (Heading(1, "One", 1, 4), Heading(2, "Two", 3, 4))
 
 
 @pytest.mark.parametrize(

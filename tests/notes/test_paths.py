@@ -35,6 +35,12 @@ NOW = datetime(2026, 10, 2, tzinfo=UTC)
         ("x" * 100, "x" * 60),
         ("word " * 30, "word-word-word-word-word-word-word-word-word-word-word-word"),
         ("é" * 100, "é" * 30),
+        ("a-long-first-word " * 4, "a-long-first-word-a-long-first-word-a-long-first-word-a-long"),
+        ("short " + "x" * 80, "short-" + "x" * 54),
+        (
+            "a sentence that is cut in the middle of its very last wordthatislong",
+            "a-sentence-that-is-cut-in-the-middle-of-its-very-last",
+        ),
     ],
 )
 def test_slugs(text: str, expected: str) -> None:

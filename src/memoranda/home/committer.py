@@ -7,6 +7,7 @@ crash up to which record everything is in Git. A commit that a person makes, ame
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ class Committer:
         self._log = log
         self._replica = replica
         self._clock = clock
+        self._threads = threading.Lock()
         self._lock = FileLock(layout.own / "commit.lock")
         self._path = layout.own / "commit.json"
         self._seen: tuple[tuple[int, int], Group] | None = None
@@ -162,25 +164,36 @@ class Committer:
 
     def flush(self, *, wait: bool) -> str | None:
         """Commits what the log holds; returns why something remains, None when nothing does."""
-        if wait:
-            self._lock.acquire()
-        elif not self._lock.try_acquire():
-            return "another process is committing"
+        if not self._threads.acquire(blocking=wait):
+            return "another thread is committing"
         try:
-            for _ in range(_TRIES):
-                if (reason := self.busy()) is not None:
-                    return reason
-                try:
-                    while self._commit_group():
-                        pass
-                    return None
-                except RefMoved as error:
-                    self._tree = self._ledger_tree = None
-                    reason = str(error)
-                    time.sleep(0.01)
-            return reason
+            if wait:
+                self._lock.acquire()
+                self._store.sweep()
+            elif not self._lock.try_acquire():
+                return "another process is committing"
+            try:
+                return self._flush()
+            finally:
+                self._lock.release()
         finally:
-            self._lock.release()
+            self._threads.release()
+
+    def _flush(self) -> str | None:
+        self._refs.unlock()  # nobody else of ours is at work now: these locks are a killed process's
+        reason = None
+        for _ in range(_TRIES):
+            if (reason := self.busy()) is not None:
+                return reason
+            try:
+                while self._commit_group():
+                    pass
+                return None
+            except RefMoved as error:
+                self._tree = self._ledger_tree = None
+                reason = str(error)
+                time.sleep(0.01)
+        return reason
 
     def _commit_group(self) -> bool:
         """One group; whether there may be more."""

@@ -6,14 +6,18 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from memoranda.errors import HomeDamaged, RefMoved
+from memoranda.home.durable import sync_data, sync_path
 from memoranda.home.layout import Layout
 from memoranda.home.objects import Signature
 from memoranda.home.store import RefMove
 
 _ZERO = "0" * 40
 _MOST_LINKS = 5
+
+_TWIN = "lock."
 
 
 class Refs:
@@ -59,22 +63,15 @@ class Refs:
         return {row[1]: row[0] for row in rows if len(row) == 2}
 
     def move(self, moves: Sequence[RefMove]) -> None:
-        """All or none: every lock is taken and every old value checked before the first ref changes."""
+        """All or none: every lock is taken and every old value checked before the first ref changes; durable."""
         locks: list[Path] = []
         try:
             for move in moves:
                 path = self._layout.common_dir / move.ref
                 path.parent.mkdir(parents=True, exist_ok=True)
-                lock = path.with_name(path.name + ".lock")
-                try:
-                    descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-                except FileExistsError:
-                    raise RefMoved(
-                        f"{move.ref} is locked by another program.", remedy="It is tried again by itself."
-                    ) from None
-                locks.append(lock)
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(move.new.encode() + b"\n")
+                if not self._lock(move):
+                    raise RefMoved(f"{move.ref} is locked by another program.", remedy="It is tried again by itself.")
+                locks.append(_lock_of(path))
                 found = self.read(move.ref)
                 if found != move.old:
                     raise RefMoved(
@@ -85,9 +82,40 @@ class Refs:
                 self._log(move)
                 lock.replace(self._layout.common_dir / move.ref)
                 locks.remove(lock)
+            for move in moves:
+                folder = (self._layout.common_dir / move.ref).parent
+                sync_path(folder)
+                sync_path(folder.parent)
         finally:
             for lock in locks:
                 lock.unlink(missing_ok=True)
+            for move in moves:
+                self._twin(move.ref).unlink(missing_ok=True)
+
+    def _lock(self, move: RefMove) -> bool:
+        """Takes Git's lock of a ref, its coming content in it, under a second name by which `unlock` knows it."""
+        lock, twin = _lock_of(self._layout.common_dir / move.ref), self._twin(move.ref)
+        twin.unlink(missing_ok=True)
+        with twin.open("xb") as file:
+            file.write(move.new.encode() + b"\n")
+            file.flush()
+            sync_data(file.fileno())
+        try:
+            os.link(twin, lock)
+        except FileExistsError:
+            return False
+        return True
+
+    def _twin(self, ref: str) -> Path:
+        return self._layout.own / f"{_TWIN}{quote(ref, safe='')}"
+
+    def unlock(self) -> None:
+        """Removes the locks that a killed process of ours left; only for one who knows that no other is at it."""
+        for twin in self._layout.own.glob(f"{_TWIN}*"):
+            lock = _lock_of(self._layout.common_dir / unquote(twin.name.removeprefix(_TWIN)))
+            if lock.exists() and lock.samefile(twin):
+                lock.unlink()
+            twin.unlink(missing_ok=True)
 
     def _log(self, move: RefMove) -> None:
         """Writes the reflog, as Git does for branches; HEAD's too when it stands on the branch."""
@@ -102,3 +130,7 @@ class Refs:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", encoding="utf-8") as file:
                 file.write(line)
+
+
+def _lock_of(ref: Path) -> Path:
+    return ref.with_name(ref.name + ".lock")

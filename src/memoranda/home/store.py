@@ -42,6 +42,9 @@ class ObjectStore(Protocol):
     def release(self, handle: object) -> None:
         """The refs have moved: what `put` kept is reachable now."""
 
+    def sweep(self) -> None:
+        """Removes what killed writers left half-written."""
+
     def get(self, name: str) -> GitObject | None:
         """The object named by an id, or by `<commit>:<path>`."""
 

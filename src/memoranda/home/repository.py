@@ -448,16 +448,22 @@ class Repository:
     def close(self) -> None:
         """Commits what is left, leaves `git status` clean and lets go of everything."""
         self._background.stop()
-        if self.read_only is None and self.flush() is None:
-            for _ in range(_CLOSING_TRIES):
-                if self.tidy():
-                    break
-                time.sleep(0.05)  # another process of ours has the turn, or a person's Git the lock
+        if self.read_only is None:
+            if self.flush() is None:
+                self._tidy_at_last()
+            else:
+                self._make_safe()
         self._looker.close()
         self.store.close()
         self.git_index.close()
         self._committer.close()
         self._log.close()
+
+    def _tidy_at_last(self) -> None:
+        for _ in range(_CLOSING_TRIES):
+            if self.tidy():
+                return
+            time.sleep(0.05)  # another process of ours has the turn, or a person's Git the lock
 
     def __enter__(self) -> Repository:
         return self

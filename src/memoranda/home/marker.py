@@ -15,9 +15,10 @@ from pathlib import Path
 from memoranda.errors import HomeDamaged, HomeNotFound
 from memoranda.home.layout import MARKER, Layout
 from memoranda.notes.ids import new_id
+from memoranda.notes.lazyre import lazy
 
 FORMAT = 1
-_NAME = re.compile(r"[^a-z0-9._-]+")
+_NAME = lazy(r"[^a-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)

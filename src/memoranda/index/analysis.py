@@ -24,6 +24,7 @@ import Stemmer
 from memoranda.index import _irregular as irregular
 from memoranda.index import _stopwords as stop
 from memoranda.index.traits import traits_of
+from memoranda.notes.lazyre import lazy
 
 Language = Literal["en", "fr"]
 
@@ -54,14 +55,14 @@ def _pattern(word: str) -> re.Pattern[str]:
 
 _ASCII_TOKEN = _pattern("[a-z0-9]")
 _ANY_TOKEN = _pattern(rf"(?:[^\W_]|[{_MARKS}])")
-_HUMPS = re.compile(r"[A-Za-z0-9][A-Z]")
-_CAMEL_HUMP = re.compile(r"[a-z0-9][A-Z]")
-_CAMEL = re.compile(r"\b[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*\b")
-_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
-_JOINTS = re.compile(r"[_./@:\-+&',]+")
+_HUMPS = lazy(r"[A-Za-z0-9][A-Z]")
+_CAMEL_HUMP = lazy(r"[a-z0-9][A-Z]")
+_CAMEL = lazy(r"\b[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*\b")
+_CAMEL_PART = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CAPITALS = lazy(r"\b[A-Z]{2,5}\b")
+_JOINTS = lazy(r"[_./@:\-+&',]+")
 # Scripts written without spaces between words.
-_DENSE = re.compile(
+_DENSE = lazy(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003134f]+"
 )
@@ -70,7 +71,7 @@ _CONTRACTED = stop.word_set("s t re ve ll d m")
 _FOLDED = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ı": "i", "ŋ": "n", "ŧ": "t"}
 )
-_ACCENTS = re.compile("[\u0300-\u036f]+")
+_ACCENTS = lazy("[\u0300-\u036f]+")
 
 _stemmers: dict[Language, Callable[[str], str]] = {
     "en": Stemmer.Stemmer("english", 0).stemWord,
@@ -185,7 +186,7 @@ def _language(tokens: Iterable[str], text: str) -> Language:
 
 
 _FRENCH_SIGNS = stop.FRENCH_SIGNS | stop.word_set("à où même mêmes très après été être était étaient êtes étant voilà")
-_FRENCH_LETTERS = re.compile("[çéèêëàâîïôûùœ]", re.IGNORECASE)
+_FRENCH_LETTERS = lazy("[çéèêëàâîïôûùœ]", re.IGNORECASE)
 
 
 def _collect(out: dict[str, int], counts: dict[str, int], language: Language, weight: int) -> None:

@@ -6,10 +6,10 @@ its answer. The shape is read once, when the document is indexed, so that rankin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Set as AbstractSet
 
 from memoranda.index._stopwords import word_set
+from memoranda.notes.lazyre import lazy
 
 QUESTION = 1  # ends by asking
 TIME = 2  # says when: a day, a month, a year, "last week", "two days ago"
@@ -33,10 +33,10 @@ _NUMBERS = word_set(
     deux trois quatre cinq six sept huit neuf dix
     """
 )
-_ASKS = re.compile(r"\?[\"'”»)\s]*(?:\[[^\]]*\]\s*)?$")
-_NAMED = re.compile(r"[^.!?\s\W] [A-ZÀ-Þ][a-zß-ÿ]{2}|, [A-ZÀ-Þ][a-zß-ÿ]{2}")
-_DIGIT = re.compile(r"[0-9]")
-_YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
+_ASKS = lazy(r"\?[\"'”»)\s]*(?:\[[^\]]*\]\s*)?$")
+_NAMED = lazy(r"[^.!?\s\W] [A-ZÀ-Þ][a-zß-ÿ]{2}|, [A-ZÀ-Þ][a-zß-ÿ]{2}")
+_DIGIT = lazy(r"[0-9]")
+_YEAR = lazy(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
 
 def traits_of(text: str, words: AbstractSet[str]) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memoranda.notes import simplefields
+from memoranda.notes.lazyre import lazy, lazy_bytes
 from memoranda.notes.scalars import plain_data, write_item, write_text, write_value
 
 NOT_FIELDS = "front matter: not a list of fields"
@@ -18,10 +19,10 @@ NEVER_CLOSED = "front matter: never closed"
 NOT_UTF8 = "front matter: not UTF-8"
 
 _BOM = b"\xef\xbb\xbf"
-_OPEN = re.compile(rb"---[ \t]*(\r?\n)")
-_CLOSE = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)
-_LOOKS_OPEN = re.compile(rb"\s*[A-Za-z_][\w-]*[ \t]*:")
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_OPEN = lazy_bytes(rb"---[ \t]*(\r?\n)")
+_CLOSE = lazy_bytes(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)
+_LOOKS_OPEN = lazy_bytes(rb"\s*[A-Za-z_][\w-]*[ \t]*:")
+_SURROGATES = lazy("[\ud800-\udfff]")
 _LINE_LIMIT = 100  # characters of a list that is written in one line
 
 

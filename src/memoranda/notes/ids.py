@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from collections.abc import Callable
 
+from memoranda.notes.lazyre import lazy
+
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base32, lower-case: no i, l, o, u
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
-_NOTE_ID = re.compile(r"mem_[0-9a-z]{4,64}")
+_NOTE_ID = lazy(r"mem_[0-9a-z]{4,64}")
 
 
 def _base32(ten: bytes) -> str:

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from memoranda.errors import InvalidPath, InvalidTime
+from memoranda.notes.lazyre import lazy
 from memoranda.notes.paths import slug
 from memoranda.notes.times import format_instant, parse_instant
 
-_HEADING = re.compile(r"^## (\d{4}-\d\d-\d\d[^ \t\r\n]*)([^\n]*)", re.M | re.ASCII)
-_ENTRY_ID = re.compile(r"j_[0-9a-z]{1,64}")
-_TO_ESCAPE = re.compile(r"^(?=\\*#)", re.M)
-_ESCAPED = re.compile(r"^\\(?=\\*#)", re.M)
-_PATH = re.compile(r"agents/([^/]+)/journal/(\d{4}-\d\d-\d\d)(?:~([^/.~]+))?(?:\.([1-9]\d{0,8}))?\.md", re.ASCII)
+_HEADING = lazy(r"^## (\d{4}-\d\d-\d\d[^ \t\r\n]*)([^\n]*)", re.M | re.ASCII)
+_ENTRY_ID = lazy(r"j_[0-9a-z]{1,64}")
+_TO_ESCAPE = lazy(r"^(?=\\*#)", re.M)
+_ESCAPED = lazy(r"^\\(?=\\*#)", re.M)
+_PATH = lazy(r"agents/([^/]+)/journal/(\d{4}-\d\d-\d\d)(?:~([^/.~]+))?(?:\.([1-9]\d{0,8}))?\.md", re.ASCII)
 NOBODY = "unknown"  # the speaker of what nobody signed
 
 

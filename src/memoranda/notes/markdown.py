@@ -5,19 +5,20 @@ Lines are separated by `\\n`, counted from 1, and ranges include both ends.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\r?")
-_NO_PARAGRAPH = re.compile(r"\s*(?:[#>|+*=~`-]|\d{1,9}[.)]\s|$)|    |\t")
-_INLINE_CODE = re.compile(r"(`{1,2})[^`\n]+\1")
-_WIKI = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
-_LINK = re.compile(r"\]\((?:<([^<>\n]{1,500})>|([^()<>\s]{1,500}))(?:[ \t]+[\"'(][^\n()\"']{0,300}[\"')])?\)")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|\?")
-_TAG = re.compile(r"(?:^|(?<=[\s(,;]))#([\w/-]*[^\W\d][\w/-]*)")
+from memoranda.notes.lazyre import lazy
+
+_FENCE = lazy(r" {0,3}(`{3,}|~{3,})([^\n]*)")
+_ATX = lazy(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
+_UNDERLINE = lazy(r" {0,3}(=+|-{2,})[ \t]*\r?")
+_NO_PARAGRAPH = lazy(r"\s*(?:[#>|+*=~`-]|\d{1,9}[.)]\s|$)|    |\t")
+_INLINE_CODE = lazy(r"(`{1,2})[^`\n]+\1")
+_WIKI = lazy(r"\[\[([^\[\]\n]{1,500})\]\]")
+_LINK = lazy(r"\]\((?:<([^<>\n]{1,500})>|([^()<>\s]{1,500}))(?:[ \t]+[\"'(][^\n()\"']{0,300}[\"')])?\)")
+_URL = lazy(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|\?")
+_TAG = lazy(r"(?:^|(?<=[\s(,;]))#([\w/-]*[^\W\d][\w/-]*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from datetime import datetime
 from memoranda.errors import InvalidNote, InvalidTime
 from memoranda.notes import frontmatter, markdown
 from memoranda.notes.ids import is_note_id, note_id_for_path
+from memoranda.notes.lazyre import lazy
 from memoranda.notes.pointers import parse_pointer
 from memoranda.notes.times import Interval, format_instant, parse_instant
 
@@ -29,8 +30,8 @@ _KNOWN = frozenset(
         *("sources", "supersedes"),
     )
 )
-_URI = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_URI = lazy(r"[a-z][a-z0-9+.-]*:[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
+_SURROGATE = lazy("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,18 @@ import unicodedata
 from datetime import datetime
 
 from memoranda.errors import InvalidPath
+from memoranda.notes.lazyre import lazy
 
 TITLE_WORDS = 9
 SEGMENT_LIMIT = 60  # bytes of UTF-8 in one segment that we make
 _DEPTH_LIMIT = 8  # folders that a subject may open below memory/notes
-_NOT_PLAIN = re.compile(r"[^0-9a-z]+")
+_NOT_PLAIN = lazy(r"[^0-9a-z]+")
 _ID_END = 6  # characters of the id that a file's name ends with
 _WINDOWS_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))],
 )
 # What file systems drop or ignore inside a name: HFS+ the joiners and direction marks, NTFS trailing dots and spaces.
-_IGNORED = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_IGNORED = lazy("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
 
 def slug(text: str, limit: int = SEGMENT_LIMIT) -> str:

@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass
 
 from memoranda.errors import InvalidPath, InvalidPointer
+from memoranda.notes.lazyre import lazy
 from memoranda.notes.paths import check_path
 
 _SCHEME = "nas://"
-_REV = re.compile(r"[0-9a-f]{4,64}")
-_LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.ASCII)
-_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_PLAIN = re.compile(r"[A-Za-z0-9._~/-]*")
+_REV = lazy(r"[0-9a-f]{4,64}")
+_LINES = lazy(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.ASCII)
+_PERCENT = lazy(r"%(?![0-9A-Fa-f]{2})")
+_PLAIN = lazy(r"[A-Za-z0-9._~/-]*")
 _UNENCODED = "/!$&'()*+,;=:~"  # what RFC 3986 allows in a path, without the `@` that begins our revision
 
 

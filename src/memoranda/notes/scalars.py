@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
 from memoranda.errors import InvalidNote
+from memoranda.notes.lazyre import lazy
 from memoranda.notes.times import format_day_or_instant
 
 _NUMBERS_BEGIN = frozenset("0123456789+-.")
@@ -21,16 +22,16 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
-_DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30}|[0-9]{1,30}(?=[eE]))(?:[eE][-+]?[0-9]{1,3})?")
+_WHOLE = lazy(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_DECIMAL = lazy(r"[-+]?(?:[0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30}|[0-9]{1,30}(?=[eE]))(?:[eE][-+]?[0-9]{1,3})?")
 
 # What we leave without quotation marks; anything else gets them. Narrower than YAML, on purpose.
-_PLAIN_LINE = re.compile(r"[^\W_][\w ./()@+;=,'-]*(?::[\w./()@+;=,'-][\w ./()@+;=,'-]*)*(?:(?<! )#[\w./-]+)?")
-_PLAIN_ITEM = re.compile(r"[A-Za-z_][\w./-]*")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+Z)?")
+_PLAIN_LINE = lazy(r"[^\W_][\w ./()@+;=,'-]*(?::[\w./()@+;=,'-][\w ./()@+;=,'-]*)*(?:(?<! )#[\w./-]+)?")
+_PLAIN_ITEM = lazy(r"[A-Za-z_][\w./-]*")
+_DAY = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+Z)?")
 # YAML 1.1, which other programs speak, takes these words and numbers of bases 2, 8, 16 and 60 for something else.
-_MISREAD = re.compile(r"(?:y|n|yes|no|on|off|true|false|null)|[0-9][-+0-9._,:eExXoOa-fA-F]*", re.IGNORECASE)
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_MISREAD = lazy(r"(?:y|n|yes|no|on|off|true|false|null)|[0-9][-+0-9._,:eExXoOa-fA-F]*", re.IGNORECASE)
+_UNPRINTABLE = lazy("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
 def resolve_plain(text: str) -> object:

@@ -7,18 +7,18 @@
 from __future__ import annotations
 
 import json
-import re
 
+from memoranda.notes.lazyre import lazy
 from memoranda.notes.scalars import resolve_plain
 
 # What YAML refuses, takes for a line end, or lets begin a file: only the parser knows what becomes of it.
-_NOT_SIMPLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
-_QUOTED = re.compile(r'("(?:[^"\\]|\\["\\bfnrt]|\\u(?![dD][89abAB]|[dD][c-fC-F])[0-9a-fA-F]{4})*")(?: +#.*)?')
-_SINGLE = re.compile(r"'((?:[^']|'')*)'(?: +#.*)?")
+_NOT_SIMPLE = lazy("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_KEY = lazy(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_QUOTED = lazy(r'("(?:[^"\\]|\\["\\bfnrt]|\\u(?![dD][89abAB]|[dD][c-fC-F])[0-9a-fA-F]{4})*")(?: +#.*)?')
+_SINGLE = lazy(r"'((?:[^']|'')*)'(?: +#.*)?")
 _ITEM = r'(?:[A-Za-z0-9_][A-Za-z0-9_./-]*|"[^"\\]*")'
-_FLOW = re.compile(rf"\[ *((?:{_ITEM}(?: *, *{_ITEM})*)?) *\](?: +#.*)?")
-_ITEMS = re.compile(_ITEM)
+_FLOW = lazy(rf"\[ *((?:{_ITEM}(?: *, *{_ITEM})*)?) *\](?: +#.*)?")
+_ITEMS = lazy(_ITEM)
 _PLAIN_BEGIN = frozenset("_/(")
 _UNKNOWN = object()  # what `_simple_value` says of a value that it does not understand
 

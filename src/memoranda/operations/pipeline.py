@@ -6,16 +6,16 @@ the call may not go on; it changes nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput, InvalidNote
+from memoranda.notes.lazyre import lazy
 from memoranda.notes.model import SIZE_LIMIT
 
-_NAME = re.compile(r"[\w][\w.@+-]{0,63}")
-_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+_NAME = lazy(r"[\w][\w.@+-]{0,63}")
+_SESSION = lazy(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)

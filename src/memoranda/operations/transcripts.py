@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +16,11 @@ from datetime import datetime
 from typing import Any
 
 from memoranda.errors import InvalidInput, InvalidTime
+from memoranda.notes.lazyre import lazy
 from memoranda.notes.times import parse_instant
 from memoranda.operations.journaling import Turn
 
-_MARKUP = re.compile(r"\s*<(command-name|command-message|local-command-\w+|system-reminder|bash-\w+)\b")
+_MARKUP = lazy(r"\s*<(command-name|command-message|local-command-\w+|system-reminder|bash-\w+)\b")
 _OWN = ("speaker", "text", "at", "session", "agent", "origin")
 
 

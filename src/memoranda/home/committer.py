@@ -164,6 +164,8 @@ class Committer:
 
     def flush(self, *, wait: bool) -> str | None:
         """Commits what the log holds; returns why something remains, None when nothing does."""
+        if self._idle():
+            return None
         if not self._threads.acquire(blocking=wait):
             return "another thread is committing"
         try:
@@ -178,6 +180,14 @@ class Committer:
                 self._lock.release()
         finally:
             self._threads.release()
+
+    def _idle(self) -> bool:
+        """Whether there is nothing to commit and no group to finish: most processes only read."""
+        group = self.last_group()
+        if group is not None and not self._done(group):
+            return False
+        self._log.refresh()
+        return not self._log.after(self.position().seq)
 
     def _flush(self) -> str | None:
         self._refs.unlock()  # nobody else of ours is at work now: these locks are a killed process's

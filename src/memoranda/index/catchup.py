@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memoranda.home.draft import Snapshot
 from memoranda.home.ledger import read_lines
@@ -19,8 +20,11 @@ from memoranda.home.record import Record
 from memoranda.home.repository import Repository
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
-from memoranda.index.fill import Filler, Version
+from memoranda.index.version import Version
 from memoranda.notes.journal import is_journal_path
+
+if TYPE_CHECKING:
+    from memoranda.index.fill import Filler
 
 Progress = Callable[[str, int, int], None]
 _BATCH = 500
@@ -37,11 +41,12 @@ class CaughtUp:
 class CatchUp:
     """Brings one catalog up to date with one repository."""
 
+    _filler: Filler
+
     def __init__(self, repository: Repository, catalog: Catalog, progress: Progress | None = None) -> None:
         self._repository = repository
         self._catalog = catalog
         self._progress = progress
-        self._filler = Filler(catalog, repository.ours.is_note, repository.blob)
 
     def run(self, snapshot: Snapshot) -> CaughtUp:
         """One transaction; afterwards the catalog reflects `snapshot` and the ledger."""
@@ -53,15 +58,22 @@ class CatchUp:
         try:
             if self._reflects(snapshot, ledger):  # another process did it while we waited
                 return CaughtUp(False)
-            rebuilt = self._commits(snapshot)
-            self._records(snapshot.tail)
-            self._ledger(ledger)
+            rebuilt = self._take_in(snapshot, ledger)
             catalog.set_state(commit=snapshot.commit or "", seq=str(snapshot.seq), ledger=ledger or "")
             catalog.db.execute("COMMIT")
         finally:
             if catalog.db.in_transaction:
                 catalog.db.execute("ROLLBACK")
         return CaughtUp(True, rebuilt)
+
+    def _take_in(self, snapshot: Snapshot, ledger: str | None) -> str | None:
+        from memoranda.index.fill import Filler  # here: a recall that finds everything up to date parses no note
+
+        self._filler = Filler(self._catalog, self._repository.ours.is_note, self._repository.blob)
+        rebuilt = self._commits(snapshot)
+        self._records(snapshot.tail)
+        self._ledger(ledger)
+        return rebuilt
 
     def _reflects(self, snapshot: Snapshot, ledger: str | None) -> bool:
         state = self._catalog.state

@@ -5,25 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from memoranda.index.catalog import Catalog, document_title, note_key, note_values
+from memoranda.index.version import Version
 from memoranda.notes.journal import Entry, day_of, is_journal_path, parse_journal
 from memoranda.notes.model import read_note
 from memoranda.notes.times import parse_instant, to_ms
 
 _INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 28)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One state of one file: `blob` None where it was deleted; `at` is when the Home knew it."""
-
-    path: str
-    blob: str | None
-    at: datetime
 
 
 def entry_key(entry: Entry) -> str:

@@ -13,14 +13,9 @@ from memoranda.notes.ids import is_note_id, note_id_for_path
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.pointers import parse_pointer
 from memoranda.notes.times import Interval, format_instant, parse_instant
+from memoranda.notes.words import CLASSIFICATIONS, KINDS, ORIGINS, RETENTION_CLASSES, SCOPES, SIZE_LIMIT
 
-KINDS = ("episodic", "semantic", "procedural", "preference", "fact")
-SCOPES = ("session", "user", "agent", "shared_agents", "project", "team", "organization", "global")
-ORIGINS = ("agent", "human", "external", "maintenance", "import")
-CLASSIFICATIONS = ("public", "internal", "confidential", "restricted")
-RETENTION_CLASSES = ("keep_history", "erase_history")
 OWNERS = ("project", "user", "agent", "team", "session")
-SIZE_LIMIT = 1_048_576  # bytes of a note that may be written
 TAINTS = ("external",)
 
 _KNOWN = frozenset(

@@ -12,8 +12,8 @@ from memoranda.errors import InvalidNote
 from memoranda.home.draft import Appending, Change, Draft
 from memoranda.notes.ids import new_id
 from memoranda.notes.journal import journal_path, render_entry
-from memoranda.notes.model import ORIGINS
 from memoranda.notes.pointers import Pointer
+from memoranda.notes.words import ORIGINS
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import session_of
 from memoranda.operations.space import OpenHome, Space

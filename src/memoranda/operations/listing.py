@@ -11,10 +11,10 @@ from memoranda.context import Context
 from memoranda.errors import ChainConflict
 from memoranda.index.catalog import Catalog, NoteRow
 from memoranda.notes.chains import Chains, unknown_note
-from memoranda.notes.model import KINDS, SCOPES
 from memoranda.notes.paths import title_of
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.times import Interval, format_day_or_instant, format_instant
+from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
 

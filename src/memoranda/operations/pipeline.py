@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memoranda.context import Context
 from memoranda.errors import InvalidInput, InvalidNote
 from memoranda.notes.lazyre import lazy
-from memoranda.notes.model import SIZE_LIMIT
+from memoranda.notes.words import SIZE_LIMIT
 
 _NAME = lazy(r"[\w][\w.@+-]{0,63}")
 _SESSION = lazy(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")

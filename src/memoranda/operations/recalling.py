@@ -9,8 +9,8 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
 from memoranda.index.analysis import analyze, analyze_query
-from memoranda.notes.model import KINDS, SCOPES
 from memoranda.notes.pointers import Pointer
+from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.recall.find import Wanted, find

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from memoranda.context import Context
 from memoranda.errors import HomeNotFound, NotFound, Unavailable
-from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.home.layout import is_home
 from memoranda.home.repository import Repository
@@ -119,6 +118,8 @@ class Space:
             if self._personal is None:
                 raise HomeNotFound("There is no Home here.", remedy="Make one with `memoranda init`.")
             if not is_home(self._personal):
+                from memoranda.home.create import create, finish
+
                 made = create(self._personal, self._context, name="personal")
                 finish(made.root, self._context, self._keys)
             return self._opened(self._personal)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memoranda.notes import markdown
 from memoranda.notes.tokens import count_tokens
 
 EXCERPT_LINES = 2  # lines on each side of the best one
@@ -59,13 +58,15 @@ def fit(pieces: Sequence[Piece], budget: int, fold: Callable[[str], set[str]]) -
     return shown
 
 
-def _forms(piece: Piece, fold: Callable[[str], set[str]]) -> Sequence[Fitted]:
-    """The forms of a piece, the longest first."""
+def _forms(piece: Piece, fold: Callable[[str], set[str]]) -> Iterator[Fitted]:
+    """The forms of a piece, the longest first; one that is not asked for is not made."""
     lines = piece.text.splitlines() or [""]
     full = _form("full", piece.text, piece.first, piece.first + len(lines) - 1)
-    if len(lines) == 1 and full.tokens < _LONG:
-        return [full, _cut(piece, fold)]
-    return [full, _excerpt(piece, lines, fold), _cut(piece, fold), *_outline(piece)]
+    yield full
+    if len(lines) > 1 or full.tokens >= _LONG:
+        yield _excerpt(piece, lines, fold)
+    yield _cut(piece, fold)
+    yield from _outline(piece)
 
 
 def _form(view: str, text: str, first: int, last: int) -> Fitted:
@@ -95,6 +96,8 @@ def _cut(piece: Piece, fold: Callable[[str], set[str]]) -> Fitted:
 
 
 def _outline(piece: Piece) -> list[Fitted]:
+    from memoranda.notes import markdown  # here: most views need no outline
+
     headings = markdown.outline(piece.text)
     if not headings:
         return []

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memoranda.notes.model import KINDS, ORIGINS, SCOPES
+from memoranda.notes.words import KINDS, ORIGINS, SCOPES
 
 INSTRUCTIONS = (
     "Memory that lasts between conversations. Call nas_recall before you answer anything that may depend on earlier "

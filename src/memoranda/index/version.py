@@ -1,0 +1,15 @@
+"""One state of one file, as catching up passes it on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One state of one file: `blob` None where it was deleted; `at` is when the Home knew it."""
+
+    path: str
+    blob: str | None
+    at: datetime

@@ -6,13 +6,15 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.context import Context
 from memoranda.errors import HomeNotFound
 from memoranda.home.keys import Keys
 from memoranda.home.layout import NESTED, is_home, nearest_home
-from memoranda.operations.space import Space
+
+if TYPE_CHECKING:
+    from memoranda.operations.space import Space
 
 Progress = Callable[[str, int, int], None]
 CLI_AGENT = "cli"
@@ -97,4 +99,6 @@ def make_context(agent: str | None = None, session: str | None = None, *, otherw
 
 def open_space(context: Context, choice: Choice, progress: Progress | None = None) -> Space:
     """The Homes of a choice, opened when they are first needed; close it."""
+    from memoranda.operations.space import Space
+
     return Space(context, keys(), choice.nearest, choice.personal, progress=progress)

@@ -40,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0 done, 1 a check failed, 2 usage, 3 refused, 4 not found, 5 conflict, 6 unavailable or damaged, 130 interrupted.
     """
+    if argv is None and sys.getfilesystemencoding() != "utf-8":
+        _again_in_utf8()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         return _guarded(words)
@@ -48,6 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_stdout()
         return 141  # what a shell reports of a program that nobody listens to any more
+
+
+def _again_in_utf8() -> None:
+    """Notes and their names are UTF-8, whatever the locale says: starts over in Python's own UTF-8 mode."""
+    import os
+
+    os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def _guarded(words: list[str]) -> int:

@@ -12,12 +12,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from memoranda.context import Context
 from memoranda.errors import InvalidInput, InvalidNote
 from memoranda.faces import local
-from memoranda.operations.space import Space
+
+if TYPE_CHECKING:
+    from memoranda.context import Context
+    from memoranda.operations.space import Space
 
 # A text can hold what a terminal obeys: everything below a space but tab and newline, and the upper control range.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
@@ -130,11 +132,14 @@ def the_text(pieces: Iterable[str]) -> str:
         ) from None
 
 
+_PATHS = ("home", "folder", "file")  # the arguments that name files, which may be any bytes
+
+
 def check_unicode(args: argparse.Namespace) -> None:
-    """InvalidInput for an argument that is not Unicode; only the names of files and folders may be any bytes."""
+    """InvalidInput for an argument that is not UTF-8."""
     for name, value in vars(args).items():
         for text in value if isinstance(value, list) else (value,):
-            if isinstance(text, str) and name not in ("home", "folder", "file"):
+            if isinstance(text, str) and not text.isascii() and name not in _PATHS:
                 try:
                     text.encode()
                 except UnicodeEncodeError:

@@ -298,3 +298,24 @@ def test_facets_survive_both_forms() -> None:
             found = _store.numbers_of(b"")
             found.extend(range(0, size, step))
             assert _segments.unpack_facet(_segments.pack_facet(found, size)) == found
+
+
+def test_documents_behind_the_first_full_segment(tmp_path: Path) -> None:
+    """Two segments of the greatest size: numbers in a segment are 16 bits, numbers over all are not."""
+    index = LexicalIndex.open(tmp_path)
+    builder = _segments.Builder()
+    for n in range(2 * _store.SEGMENT_MOST):
+        terms = {"acme": 1 + n % 2} if n % 9 == 0 else {"dana": 1, "acme": 1}
+        builder.add(_store.Row(n.to_bytes(20, "big"), _store.LIVE, 2, 0, terms))
+        if len(builder) == _store.SEGMENT_MOST:
+            builder.write(index._db, n, 0)
+            builder = _segments.Builder()
+    index._db.execute("UPDATE meta SET value = 1 WHERE name = 'generation'")
+    found = []
+    for kernel in (_plain.run, _fast.run):
+        index._kernel = lambda work, kernel=kernel: kernel  # type: ignore[method-assign,misc]
+        scores = index.search(analyze_query("acme dana"))
+        last = (2 * _store.SEGMENT_MOST - 9).to_bytes(20, "big").hex()
+        found.append([scores.top(300), scores.df, scores.matched([last]), scores.of([last])])
+    assert found[0] == found[1]
+    index.close()

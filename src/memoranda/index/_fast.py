@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from memoranda.index._scoring import K1, Scoring, Shares, idf_of, length_terms
-from memoranda.index._store import DROPPED, KEY, LIVE, Segment, View
+from memoranda.index._scoring import K1, Scoring, Shares, idf_of, in_order, length_terms
+from memoranda.index._store import DROPPED, KEY, LIVE, SEGMENT_MOST, Segment, View
 
 Numbers = npt.NDArray[np.int64]
+Small = npt.NDArray[np.uint16]
+Counts = npt.NDArray[np.uint8]
+Place = tuple[int, Small, Counts]  # the number of a segment's first document, documents in it, frequencies
+_REACH = SEGMENT_MOST  # no segment has more
 _SAMPLE = 16
 
 
 class FastResult:
     """The scores of one search, one place a document of the view."""
 
-    def __init__(self, view: View, scores: npt.NDArray[np.float64], held: list[Numbers], shares: Shares) -> None:
+    def __init__(self, view: View, scores: npt.NDArray[np.float64], held: list[list[Place]], shares: Shares) -> None:
         self.view = view
         self.shares = shares
         self._scores = scores
         self._held = held
-        self._found: Numbers | None = None
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._scores))
@@ -35,102 +37,111 @@ class FastResult:
         """For each document the groups that it holds, as a bit set."""
         wanted = np.array(numbers, np.int64)
         masks = np.zeros(len(wanted), np.uint64)
-        for bit, held in enumerate(self._held):
-            if len(held):
-                at = np.searchsorted(held, wanted)
+        for bit, places in enumerate(self._held):
+            for base, held, _ in places:
+                here = wanted - base
+                at = np.searchsorted(held, here)
                 at[at == len(held)] = 0
-                masks |= (held[at] == wanted).astype(np.uint64) << np.uint64(bit)
+                masks |= (held[at] == here).astype(np.uint64) << np.uint64(bit)
         return [int(mask) for mask in masks]
 
     def best(self, n: int, allowed: bytes | None, traits: tuple[int, int]) -> list[tuple[int, float]]:
         """The n best among the allowed whose traits, masked by the first, equal the second; ties by key."""
-        if self._found is None:
-            self._found = np.flatnonzero(self._scores)
-        found = self._found
         mask, wanted = traits
+        passing = None if allowed is None else np.frombuffer(allowed, np.bool_)
         if mask:
-            of = np.frombuffer(self.view.traits, np.uint8)
-            found = found[(of[found] & mask) == wanted]
-        if allowed is not None:
-            found = found[np.frombuffer(allowed, np.uint8)[found] != 0]
-        scores = self._scores[found]
-        if len(scores) > n:
-            chosen = _highest(self.view, found, scores, n)
-            found, scores = found[chosen], scores[chosen]
-        key = self.view.key
-        pairs = zip(found.tolist(), scores.tolist(), strict=True)
-        return sorted(pairs, key=lambda item: (-item[1], key(item[0])))[:n]
+            right = (np.frombuffer(self.view.traits, np.uint8) & mask) == wanted
+            passing = right if passing is None else passing & right
+        found = _highest(self.view, self._scores, passing, n)
+        pairs = list(zip(found.tolist(), self._scores[found].tolist(), strict=True))
+        return in_order(self.view, pairs)[:n]
 
 
-def _highest(view: View, found: Numbers, scores: npt.NDArray[np.float64], n: int) -> npt.NDArray[Any]:
-    """Places of at least n scores: the highest n and, of those equal to the last of them, all that may come first."""
-    places = np.arange(len(scores))
+def _highest(view: View, scores: npt.NDArray[np.float64], passing: npt.NDArray[np.bool_] | None, n: int) -> Numbers:
+    """At least n documents, if there are so many: the highest n and, of those equal to the last of them, all that may
+    come first."""
+    found = None
     if len(scores) > 64 * _SAMPLE:
         # A sample tells about where the n-th score lies; when it was too bold, all are looked at.
-        sample = scores[::_SAMPLE]
-        rank = min(len(sample), 3 * n // _SAMPLE + 8)
-        bold = np.flatnonzero(scores >= np.partition(sample, len(sample) - rank)[len(sample) - rank])
-        if len(bold) >= n:
-            places = bold
-    few = scores[places]
+        sample = scores[::_SAMPLE] if passing is None else scores[::_SAMPLE] * passing[::_SAMPLE]
+        rank = len(sample) - min(len(sample), 3 * n // _SAMPLE + 8)
+        bold = np.partition(sample, rank)[rank]
+        if bold > 0:
+            found = _above(scores, bold, passing)
+    if found is None or len(found) < n:
+        found = _above(scores, np.nextafter(0, 1), passing)
+    if len(found) <= n:
+        return found
+    few = scores[found]
     least = np.partition(few, len(few) - n)[len(few) - n]
-    above, ties = places[few > least], places[few == least]
+    above, ties = found[few > least], found[few == least]
     room = n - len(above)
     if len(ties) > room:
-        first = _prefixes(view)[found[ties]]
+        first = _prefixes(view)[ties]
         ties = ties[first <= np.partition(first, room - 1)[room - 1]]
     return np.concatenate((above, ties))
+
+
+def _above(scores: npt.NDArray[np.float64], least: float, passing: npt.NDArray[np.bool_] | None) -> Numbers:
+    chosen = scores >= least
+    return np.flatnonzero(chosen if passing is None else chosen & passing)
 
 
 def run(scoring: Scoring) -> FastResult:
     view = scoring.view
     flat, slope = length_terms(view)
     lengths = np.frombuffer(view.lengths, np.uint16)
-    status = np.frombuffer(view.status, np.uint8)
-    held: list[Numbers] = []
-    weights: list[npt.NDArray[np.float64]] = []
-    dfs, idfs = [], []
+    scores: npt.NDArray[np.float64] = np.zeros(view.size, np.float64)
+    held, dfs, idfs = [], [], []
     for alternatives in scoring.groups:
-        numbers, counts = _union([_joined(parts) for parts in alternatives])
-        df = len(numbers)
-        if view.hidden and df:
-            state = status[numbers]
-            df = int(np.count_nonzero(state == LIVE))
-            kept = state <= scoring.most_status
-            numbers, counts = numbers[kept], counts[kept]
+        places, df = _documents(scoring, alternatives)
         idf = idf_of(view.live, df)
-        frequency = counts.astype(np.float64)
-        weights.append(frequency * (K1 + 1) / (frequency + (flat + slope * lengths[numbers])) * idf)
-        held.append(numbers)
+        # Group after group and in place: one addition a document and group, as in the plain kernel, and little memory.
+        for base, numbers, counts in places:
+            norm = lengths[base : base + _REACH][numbers] * slope
+            norm += flat
+            frequency = counts.astype(np.float64)
+            norm += frequency
+            frequency *= K1 + 1
+            frequency /= norm
+            frequency *= idf
+            scores[base : base + _REACH][numbers] += frequency
+        held.append(places)
         dfs.append(df)
         idfs.append(idf)
-    scores: npt.NDArray[np.float64] = np.zeros(view.size, np.float64)
-    if weights:
-        # Adds in the order given, group after group, as the plain kernel does.
-        added = np.bincount(np.concatenate(held), weights=np.concatenate(weights), minlength=view.size)
-        scores = added.astype(np.float64, copy=False)
     return FastResult(view, scores, held, Shares(tuple(idfs), tuple(dfs)))
 
 
-def _joined(parts: Sequence[tuple[int, bytes]]) -> tuple[Numbers, npt.NDArray[np.uint8]]:
-    """The postings of one term over all segments, in the order of documents."""
-    total = sum(len(data) // 3 for _, data in parts)
-    numbers, counts = np.empty(total, np.int64), np.empty(total, np.uint8)
-    at = 0
-    for base, data in parts:
-        n = len(data) // 3
-        np.add(np.frombuffer(data, "<u2", n), base, out=numbers[at : at + n], casting="unsafe")
-        counts[at : at + n] = np.frombuffer(data, np.uint8, n, 2 * n)
-        at += n
-    return numbers, counts
+def _documents(scoring: Scoring, alternatives: Sequence[Sequence[tuple[int, bytes]]]) -> tuple[list[Place], int]:
+    """Per segment, the documents that hold one of the alternatives; and how many of them are live."""
+    by_base: dict[int, list[tuple[Small, Counts]]] = {}
+    for parts in alternatives:
+        for base, data in parts:
+            n = len(data) // 3
+            found = np.frombuffer(data, "<u2", n), np.frombuffer(data, np.uint8, n, 2 * n)
+            by_base.setdefault(base, []).append(found)
+    places: list[Place] = []
+    df = 0
+    view = scoring.view
+    status = np.frombuffer(view.status, np.uint8)
+    for base, found_here in by_base.items():
+        numbers, counts = found_here[0] if len(found_here) == 1 else _union(found_here)
+        if view.hidden:
+            state = status[base : base + _REACH][numbers]
+            df += int(np.count_nonzero(state == LIVE))
+            kept = state <= scoring.most_status
+            numbers, counts = numbers[kept], counts[kept]
+        else:
+            df += len(numbers)
+        if len(numbers):
+            places.append((base, numbers, counts))
+    return places, df
 
 
-def _union(found: Sequence[tuple[Numbers, npt.NDArray[np.uint8]]]) -> tuple[Numbers, npt.NDArray[np.uint8]]:
+def _union(found: Sequence[tuple[Small, Counts]]) -> tuple[Small, Counts]:
     """The documents of any alternative, in order, with their highest frequency."""
-    found = sorted((f for f in found if len(f[0])), key=lambda f: -len(f[0]))
-    if not found:
-        return np.empty(0, np.int64), np.empty(0, np.uint8)
-    numbers, counts = found[0]
+    found = sorted(found, key=lambda f: -len(f[0]))
+    numbers, counts = found[0][0], found[0][1].copy()
     for others, frequencies in found[1:]:
         at = np.searchsorted(numbers, others)
         same = numbers[np.minimum(at, len(numbers) - 1)] == others

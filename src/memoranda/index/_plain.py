@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from memoranda.index._scoring import K1, Scoring, Shares, idf_of, length_terms
+from memoranda.index._scoring import K1, Scoring, Shares, idf_of, in_order, length_terms
 from memoranda.index._store import LIVE, View, numbers_of
 
 
@@ -45,8 +45,7 @@ class PlainResult:
         if len(chosen) > n:
             least = heapq.nlargest(n, scores.values())[-1]
             chosen = [item for item in chosen if item[1] >= least]
-        key = self.view.key
-        return sorted(chosen, key=lambda item: (-item[1], key(item[0])))[:n]
+        return in_order(self.view, chosen)[:n]
 
 
 def run(scoring: Scoring) -> PlainResult:

@@ -63,8 +63,11 @@ class Scores:
 
     def ranked(self, *, passages: bool | None = None) -> Iterator[list[tuple[str, float]]]:
         """All that pass the facets in batches, best first, ties by key; only passages, or only notes, when asked."""
+        return self._batches(_FIRST, passages)
+
+    def _batches(self, reach: int, passages: bool | None) -> Iterator[list[tuple[str, float]]]:
         traits = (0, 0) if passages is None else (PASSAGE, PASSAGE if passages else 0)
-        done, reach = 0, _FIRST
+        done = 0
         while True:
             best = self._result.best(reach, self._allowed, traits)
             batch = [(self._named(number), score) for number, score in best[done:]]
@@ -79,16 +82,10 @@ class Scores:
         found: list[tuple[str, float]] = []
         if n <= 0:
             return found
-        for batch in self.ranked(passages=passages):
-            if accept is None:
-                found += batch[: n - len(found)]
-            else:
-                at, piece = 0, max(n - len(found), 8) + n // 4
-                while at < len(batch) and len(found) < n:
-                    asked = batch[at : at + piece]
-                    passing = set(accept([key for key, _ in asked]))
-                    found += [item for item in asked if item[0] in passing][: n - len(found)]
-                    at, piece = at + piece, piece * 2
+        reach = n if accept is None else n + n // 4 + 8
+        for batch in self._batches(reach, passages):
+            passing = None if accept is None else set(accept([key for key, _ in batch]))
+            found += [item for item in batch if passing is None or item[0] in passing][: n - len(found)]
             if len(found) >= n:
                 break
         return found

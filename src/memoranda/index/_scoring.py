@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Protocol
 
 from memoranda.index._store import View
@@ -58,3 +59,17 @@ def length_terms(view: View) -> tuple[float, float]:
     """(a, c) such that a + c * length is BM25's normalisation."""
     average = view.total / view.live if view.total else 1.0
     return K1 * (1 - B), K1 * B / average
+
+
+def in_order(view: View, pairs: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Documents with their scores, best first, ties by key."""
+    pairs.sort(key=itemgetter(1), reverse=True)
+    at = 0
+    while at < len(pairs) - 1:
+        end = at + 1
+        while end < len(pairs) and pairs[end][1] == pairs[at][1]:
+            end += 1
+        if end - at > 1:
+            pairs[at:end] = sorted(pairs[at:end], key=lambda pair: view.key(pair[0]))
+        at = end
+    return pairs

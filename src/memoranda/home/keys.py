@@ -20,7 +20,7 @@ class Keys:
     """The keys of one installation, in `folder`; a key is made when it is first asked for."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._held: dict[tuple[str, str], bytes] = {}
 
     def get(self, purpose: str, owner: str) -> bytes:
@@ -34,7 +34,7 @@ class Keys:
         if purpose not in _PURPOSES:
             raise ValueError(f"no key has the purpose {purpose!r}")
         name = re.sub(r"[^a-z0-9_]", "-", owner.lower()) or "none"
-        path = self._folder / purpose / f"{name}.key"
+        path = self.folder / purpose / f"{name}.key"
         try:
             return _checked(path)
         except FileNotFoundError:

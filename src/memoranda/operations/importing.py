@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from memoranda.home.draft import Change, Draft
 from memoranda.index.catchup import Progress
 from memoranda.notes.ids import blob_id
 from memoranda.notes.paths import check_path, slug
+from memoranda.operations.follower import Follower
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 
 _GROUP_BYTES = 1 << 20
 _GROUP_FILES = 1000
+_MANY = 2000  # files from which on a second process is worth its start
 _LARGEST = 64 << 20
 _TOO_LONG = 200  # bytes of a file name; file systems end at 255 and copies add to it
 
@@ -60,6 +63,19 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     present = home.indexes.catalog.blobs()
     run = _Run(context, home, target, present)
     files = sorted(_markdown(source, run.left))
+    if len(files) < _MANY:
+        _take_all(run, files, progress)
+    else:
+        with Follower(home.repository.root, home.repository.keys.folder) as follower:
+            run.written = follower.call
+            _take_all(run, files, progress)
+            if (complaint := follower.finish()) is not None:
+                home.indexes.notices.append(f"The second process of the import failed: {complaint}")
+    home.indexes.catch_up()
+    return ImportedFolder(run.taken, run.already, run.odd(), tuple(run.left), target, home.name)
+
+
+def _take_all(run: _Run, files: Sequence[tuple[Path, str]], progress: Progress | None) -> None:
     for done, (path, relative) in enumerate(files):
         if progress and done % 100 == 0:
             progress("importing files", done, len(files))
@@ -67,8 +83,6 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     run.write()
     if progress:
         progress("importing files", len(files), len(files))
-    home.indexes.catch_up()
-    return ImportedFolder(run.taken, run.already, run.odd(), tuple(run.left), target, home.name)
 
 
 class _Run:
@@ -85,6 +99,7 @@ class _Run:
         self._names: dict[str, str] = {}
         self.taken = self.already = 0
         self.left: list[tuple[str, str]] = []
+        self.written: Callable[[], None] = lambda: None  # told after each group
 
     def take(self, path: Path, relative: str) -> None:
         try:
@@ -132,6 +147,7 @@ class _Run:
             return
         group, self._group, self._bytes = self._group, [], 0
         self._home.repository.write(self._context, lambda _at: self._draft(group))
+        self.written()
 
     def _draft(self, group: Sequence[Change]) -> Draft:
         blobs = [blob_id(change.data) for change in group if change.data is not None]
@@ -161,9 +177,10 @@ def _markdown(source: Path, left: list[tuple[str, str]]) -> Iterator[tuple[Path,
 
 
 def _unfit(path: Path, relative: str) -> str | None:
-    if path.is_symlink() or not path.is_file():
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
         return "it is a link or not a regular file"
-    if path.stat().st_size > _LARGEST:
+    if status.st_size > _LARGEST:
         return "it is larger than 64 MB"
     try:
         if len(path.name.encode("utf-8")) > _TOO_LONG:

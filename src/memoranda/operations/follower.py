@@ -1,0 +1,72 @@
+"""A second process that keeps the indexes up while a long import writes: the two halves of the work on two cores.
+
+Started by `Follower`; says nothing, and catches up whenever something comes on its standard input. Whatever it did not
+do, the importing process does itself at the end, so that a follower that fails costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from memoranda.context import Context
+from memoranda.home.keys import Keys
+from memoranda.home.repository import Repository
+from memoranda.index.indexes import Indexes
+
+
+class Follower:
+    """The other process, for the time of a `with`; `call` tells it that there is something new."""
+
+    def __init__(self, root: Path, keys: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "memoranda.operations.follower", str(root), str(keys)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def call(self) -> None:
+        stdin = self._process.stdin
+        if stdin is not None and self._process.poll() is None:
+            try:
+                stdin.write(b".")
+                stdin.flush()
+            except BrokenPipeError:
+                pass  # it has ended; `finish` tells why
+
+    def finish(self) -> str | None:
+        """Waits for its last catch-up; returns what it complained of, if it failed."""
+        _, complaint = self._process.communicate()
+        if self._process.returncode == 0:
+            return None
+        return complaint.decode("utf-8", "replace").strip().splitlines()[-1] if complaint.strip() else "it was killed"
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._process.kill()
+            self._process.communicate()
+
+
+def main(root: str, keys: str) -> None:
+    context = Context()
+    with Repository(Path(root), context, Keys(Path(keys))) as repository:
+        indexes = Indexes(repository, context)
+        try:
+            while os.read(sys.stdin.fileno(), 4096):
+                indexes.catch_up()
+            indexes.catch_up()
+        finally:
+            indexes.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

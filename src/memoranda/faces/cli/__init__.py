@@ -36,15 +36,30 @@ GROUPS = ("journal", "index", "golden")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns its exit code.
+    """Runs one command; returns its exit code. Without `argv` it is the whole process, and ends it.
 
     0 done, 1 a check failed, 2 usage, 3 refused, 4 not found, 5 conflict, 6 unavailable or damaged, 130 interrupted.
     """
-    if argv is None and sys.getfilesystemencoding() != "utf-8":
+    if argv is not None:
+        return _safely(list(argv))
+    if sys.getfilesystemencoding() != "utf-8":
         _again_in_utf8()
-    words = list(sys.argv[1:] if argv is None else argv)
+    import gc
+    import os
+
+    # A process of its own, for one answer: it makes little garbage, and what it leaves the system takes back. Both
+    # spare a tenth of a quick command's time.
+    gc.set_threshold(50_000, 20, 20)
+    code = _safely(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _safely(words: list[str]) -> int:
     try:
-        return _guarded(words)
+        code = _guarded(words)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

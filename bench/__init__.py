@@ -1,0 +1,1 @@
+"""Measurements of Memoranda beside their yardsticks; see README.md."""

@@ -1,0 +1,99 @@
+"""Import of a folder of Markdown, until all is committed and indexed, beside the parts that cannot be saved.
+
+The yardstick reads the same files, feeds them to `git fast-import` as one commit, and inserts their texts into FTS5
+with the Porter stemmer. It makes no copy of a file, no history in steps, no catalog and no ledger, which ours does.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench._common import CACHE, Line, Options, context, files, new_home, opened, within
+from memoranda.index.indexes import Indexes
+from memoranda.operations.importing import import_folder
+
+TITLE = "import: a folder of Markdown files"
+
+
+def run(options: Options) -> Iterator[Line]:
+    for size in options.sizes(100_000):
+        source = files(size)
+        parts = _yardstick(source)
+        whole, indexing, progress = _ours(source, size)
+        yard = sum(parts.values())
+        told = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in parts.items())
+        yield within(f"import {size:,} files", whole, told, yard, 2, unit="s")
+        bare = yard - parts["FTS5"]
+        yield Line(
+            "  of it without the indexes", whole - indexing, "s", "without FTS5", bare, (whole - indexing) / bare
+        )
+        yield Line("  of it catalog and lexical index", indexing, "s", "FTS5", parts["FTS5"], indexing / parts["FTS5"])
+        yield Line("  reports of progress", progress, "", note="The scanning of issue 3 is not there yet.")
+
+
+def _ours(source: Path, size: int) -> tuple[float, float, int]:
+    """(seconds, seconds of them in the indexes, reports of progress); the Home stays for the rows that follow."""
+    root = new_home(f"home-{size}")
+    reports: list[str] = []
+    indexing = 0.0
+    catch_up = Indexes.catch_up
+
+    def timed(self: Indexes) -> object:
+        nonlocal indexing
+        begun = time.perf_counter()
+        try:
+            return catch_up(self)
+        finally:
+            indexing += time.perf_counter() - begun
+
+    Indexes.catch_up = timed  # type: ignore[assignment,method-assign]
+    try:
+        started = time.perf_counter()
+        with opened(root) as (space, home):
+            done = import_folder(context(), space, source, lambda what, _n, _all: reports.append(what))
+            while home.repository.snapshot().tail:
+                time.sleep(0.001)
+        took = time.perf_counter() - started
+    finally:
+        Indexes.catch_up = catch_up  # type: ignore[method-assign]
+    if done.taken != size:
+        raise RuntimeError(f"{done.taken} of {size} files were taken")
+    (CACHE / f"home-{size}.done").touch()
+    return took, indexing, len(reports)
+
+
+def _yardstick(source: Path) -> dict[str, float]:
+    """Seconds of each part."""
+    marks = [time.perf_counter()]
+    data = [(str(path.relative_to(source)), path.read_bytes()) for path in sorted(source.rglob("*.md"))]
+    marks.append(time.perf_counter())
+    _fast_import(data)
+    marks.append(time.perf_counter())
+    database = CACHE / "yard.db"
+    database.unlink(missing_ok=True)
+    with sqlite3.connect(database) as fts:
+        fts.execute("CREATE VIRTUAL TABLE t USING fts5(text, tokenize='porter')")
+        fts.executemany("INSERT INTO t VALUES (?)", ((text.decode(),) for _, text in data))
+    fts.close()
+    marks.append(time.perf_counter())
+    names = ("reading", "fast-import", "FTS5")
+    return {name: end - begin for name, begin, end in zip(names, marks, marks[1:], strict=False)}
+
+
+def _fast_import(data: list[tuple[str, bytes]]) -> None:
+    folder = CACHE / "yard.git"
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True)
+    with subprocess.Popen(["git", "-C", str(folder), "fast-import", "--quiet"], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"commit refs/heads/main\ncommitter bench <bench@localhost> 0 +0000\ndata 1\nx\n")
+        for name, text in data:
+            process.stdin.write(f"M 100644 inline {name}\ndata {len(text)}\n".encode() + text + b"\n")
+        process.stdin.close()
+    if process.returncode:
+        raise RuntimeError("git fast-import failed")

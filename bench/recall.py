@@ -1,0 +1,81 @@
+"""Recall in process, whole (outside edits looked for, filters, exact scores, the view), beside a bare FTS5 query.
+
+The yardstick holds the same texts and asks for the same words with OR, stemmed by Porter, best eight by its own rank:
+no filter, no time, no budget, no evidence.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+
+from bench._common import (
+    CACHE,
+    SIZES,
+    Line,
+    Options,
+    at_most,
+    context,
+    home_of,
+    median,
+    opened,
+    pairs,
+    percentile,
+    questions,
+)
+from memoranda.index.catalog import Catalog
+from memoranda.operations.recalling import recall
+
+TITLE = "recall: one question in process, whole"
+_BOUNDS = {1_000: (1, 3), 10_000: (2, 5), 100_000: (3, 8)}
+
+
+def run(options: Options) -> Iterator[Line]:
+    for size in options.sizes(*SIZES):
+        yield from _at(size, options)
+
+
+def _at(size: int, options: Options) -> Iterator[Line]:
+    asked = questions(400)
+    with opened(home_of(size)) as (space, home):
+        space.watch()  # as an MCP server does
+        fts = _fts(home.indexes.catalog, size)
+
+        def ours(n: int) -> None:
+            recall(context(), space, asked[n])
+
+        def yard(n: int) -> None:
+            fts.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 8", (_either(asked[n]),)).fetchall()
+
+        for question in questions(420)[400:]:
+            recall(context(), space, question)
+        times, bare = pairs(ours, yard, options.samples(len(asked)))
+        fts.close()
+    p50, p95 = _BOUNDS.get(size, (0, 0))
+    for label, mine, theirs, most in (
+        ("p50", median(times), median(bare), p50),
+        ("p95", percentile(times, 95), percentile(bare, 95), p95),
+    ):
+        what = f"{label}, {size:,} notes"
+        if most:
+            yield at_most(what, mine, most, "ms", "FTS5, OR, Porter", theirs)
+        else:
+            yield Line(what, mine, "ms", "FTS5, OR, Porter", theirs, mine / theirs)
+
+
+def _either(question: str) -> str:
+    """The words of a question as FTS5 wants them: any of them may match."""
+    return " OR ".join(f'"{word}"' for word in re.findall(r"\w+", question))
+
+
+def _fts(catalog: Catalog, size: int) -> sqlite3.Connection:
+    path = CACHE / f"fts-{size}.db"
+    path.unlink(missing_ok=True)
+    fts = sqlite3.connect(path)
+    fts.execute("CREATE VIRTUAL TABLE t USING fts5(text, tokenize='porter')")
+    bodies = catalog.db.execute("SELECT body FROM notes WHERE live = 1")
+    fts.executemany("INSERT INTO t VALUES (?)", bodies)
+    fts.execute("INSERT INTO t(t) VALUES ('optimize')")
+    fts.commit()
+    return fts

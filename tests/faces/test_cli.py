@@ -32,7 +32,7 @@ def test_init_keeps_a_vault_as_it_is(person: Person) -> None:
     for name, data in files.items():
         (vault / name).write_bytes(data)
     said = person.says("init", "vault")
-    assert "3 file(s)" in said
+    assert "3 files that lay there" in said
     assert {name: (vault / name).read_bytes() for name in files} == files
 
 

@@ -121,7 +121,7 @@ def test_import_counts_and_changes_no_byte(person: Person) -> None:
     assert [row["path"] for row in done["odd"]] == ["sub/odd.md"] and done["odd"][0]["reason"]
     assert (home / "memory/notes/vault/plain.md").read_bytes() == b"Plain.\r\n"
     said = person.says("import", str(folder), "--home", str(home))
-    assert "0 file(s)" in said and "2 were here already" in said
+    assert "Took 0 files" in said and "2 were here already" in said
     assert person.refused("import", "missing", "--home", str(home), code=4)
 
 
@@ -175,7 +175,7 @@ def test_doctor_is_content_or_explains(person: Person) -> None:
     words = ["--home", str(home)]
     note = person.json("remember", "Fine.", *words)
     assert person.json("doctor", *words)["ok"] is True
-    assert "1 notes" in person.says("doctor", *words)
+    assert "1 note, 1 journal entry" in person.says("doctor", *words)
     (home / "memory/notes/lost.md").write_text(
         f"---\nid: mem_lost\nsupersedes: [mem_nowhere]\nsources: [nas://notes/gone.md@{'0' * 40}]\n---\nLost.\n"
     )

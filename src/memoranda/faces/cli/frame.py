@@ -109,6 +109,11 @@ def words(values: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(word.strip() for value in values or () for word in value.split(",") if word.strip())
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 note`, `2,000 notes`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def a_time(text: str | None, what: str, *, end_of_day: bool = False) -> datetime | None:
     """The instant that an option names. InvalidTime."""
     if text is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from memoranda.faces.cli.frame import Command, Frame, Parser, usage_error
+from memoranda.faces.cli.frame import Command, Frame, Parser, counted, usage_error
 
 
 def _is_expected(word: str) -> bool:
@@ -48,7 +48,7 @@ def _run(frame: Frame, args: argparse.Namespace) -> int:
     report = golden_run(frame.context, frame.space, k=args.k)
 
     def lines() -> Iterator[str]:
-        yield f"{len(report.outcomes)} questions: hit@{report.k} {report.hit:.3f}, MRR {report.mrr:.3f}"
+        yield f"{counted(len(report.outcomes), 'question')}: hit@{report.k} {report.hit:.3f}, MRR {report.mrr:.3f}"
         for outcome in report.outcomes:
             if outcome.rank is None:
                 yield f"  missed: {outcome.question.question}"

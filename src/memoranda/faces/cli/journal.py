@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from memoranda.faces.cli.frame import Command, Frame, Parser, a_time, the_text, who_options
+from memoranda.faces.cli.frame import Command, Frame, Parser, a_time, counted, the_text, who_options
 
 _ROWS = 10
 
@@ -44,7 +44,7 @@ def _import(frame: Frame, args: argparse.Namespace) -> int:
 
     def lines() -> Iterator[str]:
         present = f"; {done.present:,} were here already" if done.present else ""
-        yield f"Wrote {done.written:,} entries{present}."
+        yield f"Wrote {counted(done.written, 'entry', 'entries')}{present}."
         if done.skipped:
             yield "Passed over: " + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items())) + "."
         for number, reason in done.damaged[:_ROWS]:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from memoranda.faces.cli.frame import Command, Frame, Parser
+from memoranda.faces.cli.frame import Command, Frame, Parser, counted
 
 _ROWS = 10  # files of one kind that are named; --json names all
 
@@ -40,7 +40,7 @@ def _init(frame: Frame, args: argparse.Namespace) -> int:
         where = ", nested: the repository around it does not see it" if made.nested else ""
         lines = [f"Made the Home {marker.name} in {made.root}{where}."]
         if notes:
-            lines.append(f"{notes:,} file(s) that lay there are its notes now, as they are.")
+            lines.append(f"{counted(notes, 'file')} that lay there: now its notes, as they are.")
     frame.answer(document, lines)
     return 0
 
@@ -56,7 +56,7 @@ def _import(frame: Frame, args: argparse.Namespace) -> int:
 
     def lines() -> Iterator[str]:
         present = f"; {done.present:,} were here already" if done.present else ""
-        yield f"Took {done.taken:,} file(s) into {done.folder} of {done.home}{present}."
+        yield f"Took {counted(done.taken, 'file')} into {done.folder} of {done.home}{present}."
         yield from _named("kept as they are, though not wholly understood", done.odd)
         yield from _named("not taken", done.left)
 

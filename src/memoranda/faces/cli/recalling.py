@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memoranda.faces.cli.frame import Command, Frame, Parser, a_time, words
+from memoranda.faces.cli.frame import Command, Frame, Parser, a_time, counted, words
 from memoranda.faces.cli.listing import filter_options
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def _coverage(view: View) -> Iterator[str]:
     covered, budget = view.coverage, view.budget
     names = ", ".join(f"{home['name']} at {str(home['commit'])[:9]}" for home in covered.homes)
     where = f" of {names}" if names else ""
-    yield f"Looked through {covered.notes:,} notes and {covered.journal:,} journal entries{where}."
+    entries = counted(covered.journal, "journal entry", "journal entries")
+    yield f"Looked through {counted(covered.notes, 'note')} and {entries}{where}."
     more = f" {covered.more:,} more had no place." if covered.more else ""
     if view.items or more:
         yield f"Used {budget.used:,} of {budget.limit:,} tokens.{more}"

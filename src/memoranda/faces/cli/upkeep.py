@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memoranda.faces.cli.frame import Command, Frame, Parser
+from memoranda.faces.cli.frame import Command, Frame, Parser, counted
 
 if TYPE_CHECKING:
     from memoranda.operations.doctor import Report
@@ -73,7 +73,8 @@ def _doctor(frame: Frame, args: argparse.Namespace) -> int:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    yield f"{report.home}  {report.root}: {report.notes:,} notes, {report.journal:,} journal entries"
+    entries = counted(report.journal, "journal entry", "journal entries")
+    yield f"{report.home}  {report.root}: {counted(report.notes, 'note')}, {entries}"
     for finding in report.findings:
         yield f"{'fixed' if finding.fixed else finding.severity}: {finding.where}"
         yield f"  {finding.what}"

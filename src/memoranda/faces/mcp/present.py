@@ -86,7 +86,7 @@ def _coverage(found: View) -> str:
     covered = found.coverage
     homes = ", ".join(f"{home['name']} at {str(home['commit'])[:9]}" for home in covered.homes)
     lines = [
-        f"Covered: {covered.notes} notes and {covered.journal} journal entries{f' of {homes}' if homes else ''}; "
+        f"Covered: notes {covered.notes}, journal entries {covered.journal}{f', of {homes}' if homes else ''}; "
         f"{found.budget.used} of {found.budget.limit} tokens used."
     ]
     if covered.more and found.items:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from memoranda.index._scoring import Result
+from memoranda.index.analysis import Query
 from memoranda.index.traits import PASSAGE
 
 Accept = Callable[[Sequence[str]], Collection[str]]
@@ -35,10 +36,11 @@ class Held:
 
 
 class Scores:
-    """The scored documents of one search. It stays as it is, whatever is added to the index afterwards."""
+    """The scored documents of one search for `query`. It stays as it is, whatever is added to the index afterwards."""
 
     def __init__(
         self,
+        query: Query,
         result: Result,
         allowed: bytes | None,
         find: Callable[[Sequence[str]], list[int | None]],
@@ -46,6 +48,7 @@ class Scores:
         traits: bytes,
         most_status: Callable[[int], bool],
     ) -> None:
+        self.query = query
         self._result = result
         self._allowed = allowed
         self._find = find

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.errors import IndexDamaged
 from memoranda.index.recipe import Recipe
@@ -107,6 +107,34 @@ class NoteRow:
         return Link(self.id, self.supersedes, self.valid_from, self.valid_to, self.known_from)
 
 
+class Brief(NamedTuple):
+    """What is needed to judge whether a note may be shown; times as the table keeps them (known: s, valid: ms)."""
+
+    key: str
+    row: int
+    path: str
+    id: str
+    live: int
+    known_from: int
+    known_to: int | None
+    kind: str
+    valid_from: int | None
+    valid_to: int | None
+    title: str
+
+
+class Said(NamedTuple):
+    """A journal entry as ranking sees it: `at` and `recorded` in milliseconds, `recorded` by the ledger."""
+
+    key: str
+    at: int
+    path: str
+    place: int
+    session: str | None
+    speaker: str
+    recorded: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class EntryRow:
     """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines."""
@@ -178,17 +206,22 @@ class Catalog:
     def _notes(self, where: str, values: Sequence[object] = ()) -> list[NoteRow]:
         return [_note(row) for row in self.db.execute(_SELECT_NOTE + where, values)]
 
-    def _notes_in(self, column: str, values: Iterable[str], more: str = "") -> Iterator[NoteRow]:
-        wanted = list(dict.fromkeys(values))
+    def briefs(self, keys: Iterable[str]) -> dict[str, list[Brief]]:
+        """The rows, live and former, of these documents, as far as visibility goes."""
+        found: dict[str, list[Brief]] = {}
+        wanted = list(dict.fromkeys(keys))
         for at in range(0, len(wanted), _FEW):
             part = wanted[at : at + _FEW]
-            yield from self._notes(f"WHERE n.{column} IN ({_marks(part)}) {more} ORDER BY n.path, n.row", part)
+            for row in self.db.execute(f"{_SELECT_BRIEF} WHERE key IN ({_marks(part)})", part):
+                found.setdefault(row[0], []).append(Brief(*row))
+        return found
 
-    def by_key(self, keys: Iterable[str]) -> dict[str, list[NoteRow]]:
-        """The rows, live and former, of these documents."""
-        found: dict[str, list[NoteRow]] = {}
-        for row in self._notes_in("key", keys):
-            found.setdefault(row.key, []).append(row)
+    def rows(self, numbers: Sequence[int]) -> list[NoteRow]:
+        """The whole rows of these numbers."""
+        found: list[NoteRow] = []
+        for at in range(0, len(numbers), _FEW):
+            part = numbers[at : at + _FEW]
+            found += self._notes(f"WHERE n.row IN ({_marks(part)})", part)
         return found
 
     def note_texts(self, keys: Sequence[str]) -> Iterator[tuple[str, str, str | None, str, tuple[str, ...], str, str]]:
@@ -332,22 +365,21 @@ class Catalog:
             found.update(r[0] for r in self.db.execute(f"SELECT id FROM entries WHERE id IN ({_marks(part)})", part))
         return found
 
-    def entries_at(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], EntryRow]:
-        """The entries at (path, place), those that exist."""
-        found = {}
-        for path, place in places:
-            row = self.db.execute(f"{_SELECT_ENTRY} WHERE path = ? AND place = ?", (path, place)).fetchone()
-            if row:
-                found[path, place] = _entry(row)
-        return found
+    def passages(self, spans: Sequence[tuple[str, int, int]]) -> Iterator[Said]:
+        """The entries of each (path, first place, last place), both included."""
+        for span in spans:
+            where = "WHERE e.path = ? AND e.place BETWEEN ? AND ?"
+            yield from map(Said._make, self.db.execute(_SELECT_SAID + where, span))
 
-    def session_keys(self, session: str) -> list[str]:
-        """The keys of a session's entries, in the order in which they were said."""
-        rows = self.db.execute(
-            "SELECT e.key FROM ledger l JOIN entries e ON e.id = l.about WHERE l.session = ? ORDER BY e.path, e.place",
-            (session,),
-        )
-        return [row[0] for row in rows]
+    def said(self, keys: Sequence[str]) -> dict[str, Said]:
+        """The entries with these keys; the first in the order of the journals when several say the same."""
+        found: dict[str, Said] = {}
+        for at in range(0, len(keys), _FEW):
+            part = keys[at : at + _FEW]
+            where = f"WHERE e.key IN ({_marks(part)}) ORDER BY e.path, e.place"
+            for row in self.db.execute(_SELECT_SAID + where, part):
+                found.setdefault(row[0], Said(*row))
+        return found
 
     def blob_of(self, path: str) -> str | None:
         row = self.db.execute("SELECT blob FROM files WHERE path = ?", (path,)).fetchone()
@@ -371,6 +403,11 @@ class Catalog:
 
 
 _SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text FROM entries"
+_SELECT_SAID = (
+    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at FROM entries e"
+    " LEFT JOIN ledger l ON l.about = e.id "
+)
+_SELECT_BRIEF = f"SELECT {', '.join(Brief._fields)} FROM notes"
 _SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint FROM ledger"
 
 

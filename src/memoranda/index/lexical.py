@@ -201,7 +201,7 @@ class LexicalIndex:
         result = run(Scoring(view, groups, most))
         status = view.status
         return Scores(
-            result, allowed, _finder(view), lambda n: view.key(n).hex(), view.traits, lambda n: status[n] <= most
+            query, result, allowed, _finder(view), lambda n: view.key(n).hex(), view.traits, lambda n: status[n] <= most
         )
 
     def warm(self) -> None:

@@ -33,7 +33,7 @@ _NUMBERS = word_set(
     deux trois quatre cinq six sept huit neuf dix
     """
 )
-_ASKS = lazy(r"\?[\"'”»)\s]*(?:\[[^\]]*\]\s*)?$")
+_ASKS = lazy(r"\?[\"'”»)\s]*$")
 _NAMED = lazy(r"[^.!?\s\W] [A-ZÀ-Þ][a-zß-ÿ]{2}|, [A-ZÀ-Þ][a-zß-ÿ]{2}")
 _DIGIT = lazy(r"[0-9]")
 _YEAR = lazy(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")

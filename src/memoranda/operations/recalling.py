@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
-from memoranda.index.analysis import analyze, analyze_query
+from memoranda.index.analysis import analyze
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.pipeline import Call, known_words, pass_guards
@@ -197,9 +197,8 @@ def recall_home(
     """The k best items of one Home, whole; outside edits are taken in first."""
     home.refresh(context)
     wanted = Wanted(
-        analyze_query(query), query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of,
-        known_at, history,
-    )  # fmt: skip
+        query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of, known_at, history
+    )
     with home.indexes.lock:
         return find(home.indexes, home.name, wanted)
 

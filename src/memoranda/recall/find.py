@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoranda.index.analysis import Query
-from memoranda.index.catalog import EntryRow, Wrote
+from memoranda.index.catalog import EntryRow, NoteRow, Said, Wrote
 from memoranda.index.indexes import Indexes
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer
-from memoranda.notes.times import format_instant
+from memoranda.notes.times import format_instant, from_ms
 from memoranda.recall.items import Found
-from memoranda.recall.visibility import Asked, Standing, standings
+from memoranda.recall.question import read_question
+from memoranda.recall.ranking import Fact, Ranked, rank
+from memoranda.recall.visibility import Asked, Standing, Visibility
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A question to one Home. `query` is what was understood of `text`; the rest are the filters of `recall`."""
+    """A question to one Home, and the filters of `recall`."""
 
-    query: Query
     text: str
     k: int
     kinds: tuple[str, ...]
@@ -46,79 +46,101 @@ class Wanted:
 
 def find(indexes: Indexes, home: str, wanted: Wanted) -> list[Found]:
     """The k best items, best first; an empty list when nothing is looked for or nothing is found."""
-    if not wanted.query:
+    question = read_question(wanted.text, wanted.now)
+    if not question.query:
         return []
-    shown = _Shown(indexes, wanted)
+    candidates = _Candidates(indexes, wanted)
     former = wanted.known_at is not None or wanted.history
-    scores = indexes.lexical.search(wanted.query, wanted.facets(), include_retired=former)
-    best = scores.top(wanted.k * 2, shown.accept)
-    found: list[Found] = []
-    for key, score in best:
-        item = shown.item(key, home, round(score, 6), {"lexical": round(score, 6)})
-        if item is not None and len(found) < wanted.k:
-            found.append(item)
-    return found
+    scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
+    words = frozenset(term for group in question.query.groups for term in group.alternatives)
+    return candidates.items(rank(question, scores, candidates, wanted.k, candidates.accept), home, words)
 
 
-class _Shown:
-    """What of the candidates may be shown, looked up a batch at a time and remembered for the answer."""
+class _Candidates:
+    """The catalog as ranking asks it; what was looked up is remembered for the answer."""
 
     def __init__(self, indexes: Indexes, wanted: Wanted) -> None:
         self._catalog = indexes.catalog
-        self._wanted = wanted
-        self._asked = Asked(wanted.now, wanted.as_of, wanted.known_at, wanted.history)
-        self.notes: dict[str, Standing] = {}
-        self.entries: dict[str, EntryRow] = {}
-        self.wrote: dict[str, Wrote] = {}
+        asked = Asked(wanted.now, wanted.as_of, wanted.known_at, wanted.history)
+        self._visibility = Visibility(indexes.catalog, asked)
+        self._known_at = wanted.known_at
+        self._notes: dict[str, Standing] = {}
+        self._said: dict[str, Said] = {}
 
     def accept(self, keys: Iterable[str]) -> set[str]:
+        """Which of these documents the question may be shown."""
         wanted = list(keys)
-        notes = standings(self._catalog, self._catalog.by_key(wanted), self._asked)
-        rest = [key for key in wanted if key not in notes]
-        entries = self._catalog.entries_by_key(rest)
-        self.wrote.update(self._catalog.wrote(entry.id for entry in entries.values()))
-        known_at = self._asked.known_at
-        if known_at is not None:
-            entries = {k: e for k, e in entries.items() if self._recorded(e) <= known_at}
-        self.notes.update(notes)
-        self.entries.update(entries)
-        return notes.keys() | entries.keys()
+        notes = self._visibility.judge(self._catalog.briefs(wanted))
+        self._notes.update(notes)
+        said = self._catalog.said([key for key in wanted if key not in notes])
+        if self._known_at is not None:
+            said = {key: entry for key, entry in said.items() if _recorded(entry) <= self._known_at}
+        self._said.update(said)
+        return notes.keys() | said.keys()
 
-    def _recorded(self, entry: EntryRow) -> datetime:
-        wrote = self.wrote.get(entry.id)
-        return (wrote.at if wrote and wrote.at else entry.at).replace(microsecond=0)
+    def facts(self, keys: Sequence[str]) -> Mapping[str, Fact]:
+        found: dict[str, Fact] = {}
+        for key in keys:
+            if key in self._notes:
+                standing = self._notes[key]
+                brief = standing.brief
+                at = brief.valid_from if brief.valid_from is not None else brief.known_from * 1000
+                found[key] = Fact(key, at, title=brief.title, state=standing.state)
+            elif key in self._said:
+                found[key] = _fact(self._said[key])
+        return found
 
-    def item(self, key: str, home: str, score: float, why: dict[str, object]) -> Found | None:
-        if key in self.notes:
-            return self._note(self.notes[key], score, why)
-        if key in self.entries:
-            return self._entry(self.entries[key], home, score, why)
-        return None
+    def around(self, spans: Sequence[tuple[str, int, int]]) -> Iterable[Fact]:
+        return map(_fact, self._catalog.passages(spans))
 
-    def _note(self, standing: Standing, score: float, why: dict[str, object]) -> Found:
-        row = standing.row
+    def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
+        """The items of the answer, read in full."""
+        keys = [item.key for item in ranked]
+        rows = {
+            row.row: row for row in self._catalog.rows([self._notes[k].brief.row for k in keys if k in self._notes])
+        }
+        entries = self._catalog.entries_by_key([item.key for item in ranked if item.key in self._said])
+        wrote = self._catalog.wrote(entry.id for entry in entries.values())
+        found = []
+        for item in ranked:
+            if item.key in self._notes:
+                standing = self._notes[item.key]
+                found.append(_note(rows[standing.brief.row], standing, item, words))
+            else:
+                entry = entries[item.key]
+                blob = self._catalog.blob_of(entry.path) or ""
+                found.append(_passage(entry, blob, wrote.get(entry.id), item, home, words))
+        return found
 
-        def time(t: datetime | None) -> str | None:
-            return None if t is None else format_instant(t)
 
-        return Found(
-            row.id, row.path, row.blob, row.kind, row.subject, row.scope, row.body, row.front_lines + 1, row.title,
-            score, why, row.sources, False, row.taint, row.origin, standing.state, standing.held,
-            time(row.valid_from), time(row.valid_to), row.recorded_at, row.supersedes, standing.superseded_by,
-            words=self._words(),
-        )  # fmt: skip
+def _recorded(entry: Said) -> datetime:
+    """When the Home learned of an entry, in whole seconds as everywhere; without the ledger, when it was said."""
+    at = from_ms(entry.at if entry.recorded is None else entry.recorded)
+    assert at is not None
+    return at.replace(microsecond=0)
 
-    def _entry(self, entry: EntryRow, home: str, score: float, why: dict[str, object]) -> Found:
-        wrote = self.wrote.get(entry.id)
-        blob = self._catalog.blob_of(entry.path) or ""
-        at = format_instant(entry.at)
-        origin = (wrote.origin if wrote else None) or "agent"
-        source = str(Pointer(home, entry.path, blob, entry.first, entry.last))
-        return Found(
-            entry.id, entry.path, blob, "journal", None, None, entry.text, entry.first + 2, "", score, why, (source,),
-            False, wrote.taint if wrote else (), origin, "passage", None, at, None,
-            at, (), (), entry.speaker, wrote.session if wrote else None, agent_of(entry.path), self._words(),
-        )  # fmt: skip
 
-    def _words(self) -> frozenset[str]:
-        return frozenset(term for group in self._wanted.query.groups for term in group.alternatives)
+def _fact(entry: Said) -> Fact:
+    return Fact(entry.key, entry.at, entry.path, entry.place, entry.session or "", entry.speaker)
+
+
+def _passage(entry: EntryRow, blob: str, wrote: Wrote | None, item: Ranked, home: str, words: frozenset[str]) -> Found:
+    at = format_instant(entry.at)
+    source = str(Pointer(home, entry.path, blob, entry.first, entry.last))
+    origin = (wrote.origin if wrote else None) or "agent"
+    return Found(
+        entry.id, entry.path, blob, "journal", None, None, entry.text, entry.first + 2, item.score, item.why, (source,),
+        False, wrote.taint if wrote else (), origin, "passage", at, None, at, (), (), entry.speaker,
+        wrote.session if wrote else None, agent_of(entry.path), words,
+    )  # fmt: skip
+
+
+def _note(row: NoteRow, standing: Standing, item: Ranked, words: frozenset[str]) -> Found:
+    def time(t: datetime | None) -> str | None:
+        return None if t is None else format_instant(t)
+
+    return Found(
+        row.id, row.path, row.blob, row.kind, row.subject, row.scope, row.body, row.front_lines + 1, item.score,
+        item.why, row.sources, False, row.taint, row.origin, standing.state, time(row.valid_from), time(row.valid_to),
+        row.recorded_at, row.supersedes, standing.superseded_by, words=words,
+    )  # fmt: skip

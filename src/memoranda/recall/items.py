@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from memoranda.notes.times import Interval
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """One ranked item: a note or a journal passage, whole.
 
     `score` has six decimals, `why` says what made it; `first` is the line of the file at which `text` begins, `blob`
-    the exact bytes; `state` is current, ended, future, superseded or passage; `held` when it held (None: never, or a
-    passage).
+    the exact bytes; `state` is current, ended, future, superseded or passage. `words` are those of the question.
     """
 
     id: str
@@ -25,7 +22,6 @@ class Found:
     scope: str | None
     text: str
     first: int
-    title: str
     score: float
     why: Mapping[str, object]
     sources: tuple[str, ...]
@@ -33,7 +29,6 @@ class Found:
     taint: tuple[str, ...]
     origin: str
     state: str
-    held: Interval | None
     valid_from: str | None
     valid_to: str | None
     recorded_at: str | None

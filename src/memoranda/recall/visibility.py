@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoranda.index.catalog import Catalog, NoteRow
-from memoranda.notes.chains import Chains
-from memoranda.notes.times import Interval
+from memoranda.index.catalog import Brief, Catalog
+from memoranda.notes.times import to_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,86 +25,82 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a note stands: `state` is current, ended, future or superseded; `held` is when it did, if ever."""
+    """How a note stands: `state` is current, ended, future or superseded; `superseded_by` names its successors."""
 
-    row: NoteRow
+    brief: Brief
     state: str
-    held: Interval | None
     superseded_by: tuple[str, ...] = ()
 
 
-def standings(catalog: Catalog, rows_by_key: dict[str, list[NoteRow]], asked: Asked) -> dict[str, Standing]:
-    """key -> the standing of the note that the question may be shown; keys whose notes it may not see are left out."""
-    candidates = {key: _known(rows, asked) for key, rows in rows_by_key.items()}
-    linked = catalog.linked(row.id for row in candidates.values() if row is not None)
-    found: dict[str, Standing] = {}
-    for key, row in candidates.items():
-        if row is None:
-            continue
-        standing = _chained(catalog, row, asked) if row.id in linked else _alone(row, asked)
-        if standing is not None:
-            found[key] = standing
-    return found
+class Visibility:
+    """Judges candidates of one Home for one question."""
 
+    def __init__(self, catalog: Catalog, asked: Asked) -> None:
+        self._catalog = catalog
+        self._asked = asked
+        self._at = to_ms(asked.as_of or asked.now) or 0
+        self._known_s = None if asked.known_at is None else int(asked.known_at.timestamp())
 
-def _known(rows: Sequence[NoteRow], asked: Asked) -> NoteRow | None:
-    """The row that was known then; the one with the lowest path when files share their text."""
-    if asked.known_at is None and not asked.history:
-        known: Iterable[NoteRow] = (row for row in rows if row.live)
-    elif asked.known_at is None:
-        known = sorted(rows, key=lambda row: (not row.live, row.path))
-    else:
-        at = asked.known_at
-        known = (row for row in rows if (row.known_from <= at if asked.history else row.known_at(at)))
-    return next(iter(known), None)
+    def judge(self, briefs: dict[str, list[Brief]]) -> dict[str, Standing]:
+        """key -> the standing of the note that may be shown; keys whose notes may not be seen are left out."""
+        known = {key: brief for key, rows in briefs.items() if (brief := self._known(rows)) is not None}
+        linked = self._catalog.linked(brief.id for brief in known.values())
+        found: dict[str, Standing] = {}
+        for key, brief in known.items():
+            standing = self._chained(brief) if brief.id in linked else self._alone(brief)
+            if standing is not None:
+                found[key] = standing
+        return found
 
+    def _known(self, rows: Sequence[Brief]) -> Brief | None:
+        """The row that was known then; the one with the lowest path when files share their text."""
+        at, history = self._known_s, self._asked.history
+        if at is None:
+            fit: Iterable[Brief] = (row for row in rows if row.live or history)
+        elif history:
+            fit = (row for row in rows if row.known_from <= at)
+        else:
+            fit = (row for row in rows if row.known_from <= at and (row.known_to is None or at < row.known_to))
+        return min(fit, key=lambda row: (not row.live, row.path, row.row), default=None)
 
-def _alone(row: NoteRow, asked: Asked) -> Standing | None:
-    start, end = row.valid_from, row.valid_to
-    held = None if start is not None and end is not None and end <= start else Interval(start, end)
-    state = "current" if row.live or asked.known_at is not None else "superseded"
-    return _judged(row, held, (), asked, state)
+    def _alone(self, brief: Brief) -> Standing | None:
+        start, end = brief.valid_from, brief.valid_to
+        state = "current" if brief.live or self._known_s is not None else "superseded"
+        if start is not None and end is not None and end <= start:
+            return self._judged(brief, None, None, False, (), state)
+        return self._judged(brief, start, end, True, (), state)
 
+    def _chained(self, brief: Brief) -> Standing | None:
+        from memoranda.notes.chains import Chains  # here: most recalls meet no chain
 
-def _chained(catalog: Catalog, row: NoteRow, asked: Asked) -> Standing | None:
-    rows = catalog.component(row.id, asked.known_at)
-    if not any(other.row == row.row for other in rows):
-        rows = [row, *rows]  # a former state of a file, shown with --history
-    chains = Chains(other.link() for other in rows)
-    known_at = asked.known_at or asked.now
-    heads = chains.heads_of(row.id, None if asked.known_at is None else known_at)
-    after = tuple(other for other in chains.successors(row.id) if other != row.id)
-    held = chains.effective(row.id, max(known_at, row.known_from) if asked.known_at is None else known_at)
-    return _judged(row, held, after, asked, "current" if row.id in heads else "superseded")
+        asked = self._asked
+        links = [row.link() for row in self._catalog.component(brief.id, asked.known_at)]
+        if not any(link.id == brief.id for link in links):
+            links += [row.link() for row in self._catalog.rows([brief.row])]  # a former state, shown with --history
+        chains = Chains(links)
+        heads = chains.heads_of(brief.id, asked.known_at)
+        after = tuple(other for other in chains.successors(brief.id) if other != brief.id)
+        # Asked about now, a note counts from the moment in which it was written, whatever the asker's clock says.
+        held = chains.effective(brief.id, asked.known_at or max(link.known_from for link in links))
+        state = "current" if brief.id in heads and (brief.live or self._known_s is not None) else "superseded"
+        if held is None:
+            return self._judged(brief, None, None, False, after, state)
+        return self._judged(brief, to_ms(held.start), to_ms(held.end), True, after, state)
 
-
-def _judged(row: NoteRow, held: Interval | None, after: tuple[str, ...], asked: Asked, state: str) -> Standing | None:
-    at = asked.as_of or asked.now
-    if asked.as_of is not None:
-        shown = _holds(row, held, at)
-        if not shown and not asked.history:
-            return None
-        return Standing(row, state if shown else _when(held, at), held, after)
-    if state == "superseded":
-        # A successor that begins later than the moment asked about has not taken over yet.
-        holds_still = bool(after) and held is not None and held.end is not None and _holds(row, held, at)
-        if not holds_still and not asked.history:
-            return None
-        return Standing(row, "current" if holds_still else "superseded", held, after)
-    return Standing(row, _when(held, at) if row.kind != "episodic" else state, held, after)
-
-
-def _holds(row: NoteRow, held: Interval | None, at: datetime) -> bool:
-    if held is None:
-        return False
-    if row.kind == "episodic":  # an episode is a record: it begins and does not end
-        return held.start is None or held.start <= at
-    return held.contains(at)
-
-
-def _when(held: Interval | None, at: datetime) -> str:
-    if held is None:
-        return "ended"
-    if held.contains(at):
-        return "current"
-    return "future" if held.start is not None and at < held.start else "ended"
+    def _judged(
+        self, brief: Brief, start: int | None, end: int | None, held: bool, after: tuple[str, ...], state: str
+    ) -> Standing | None:
+        holds = held and (start is None or start <= self._at)
+        if brief.kind != "episodic":  # an episode is a record: it begins and does not end
+            holds = holds and (end is None or self._at < end)
+        future = held and start is not None and self._at < start
+        if self._asked.as_of is not None:
+            if holds:
+                return Standing(brief, state, after)
+            return Standing(brief, "future" if future else "ended", after) if self._asked.history else None
+        if state == "superseded":
+            # A successor that begins later than the moment asked about has not taken over yet.
+            if holds and after:
+                return Standing(brief, "current", after)
+            return Standing(brief, state, after) if self._asked.history else None
+        return Standing(brief, "current" if holds else "future" if future else "ended", after)

@@ -1,0 +1,199 @@
+"""What can be read out of a question besides its words: what kind of answer it wants, and of which days it speaks.
+
+English and French. Everything is a pure function of the question and of the time at which it is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from memoranda.index.analysis import Query, analyze_query, fold
+
+_DAY_MS = 86_400_000
+_SLACK_DAYS = 8  # this far from a day that was named, closeness is zero
+
+_MONTHS: dict[str, int] = {}
+for _number, _names in enumerate(
+    (
+        "january jan janvier", "february feb fevrier", "march mars", "april apr avril", "may mai", "june juin",
+        "july juillet", "august aug aout", "september sept septembre", "october oct octobre",
+        "november nov novembre", "december dec decembre",
+    ),
+    1,
+):  # fmt: skip
+    _MONTHS |= dict.fromkeys(_names.split(), _number)
+_DOUBTFUL = frozenset(("may", "march", "jan", "mars", "sept", "dec", "oct"))  # words or names of their own
+_WEEKDAYS: dict[str, int] = {}
+for _number, _names in enumerate(
+    ("monday lundi", "tuesday mardi", "wednesday mercredi", "thursday jeudi", "friday vendredi", "saturday samedi",
+     "sunday dimanche")
+):  # fmt: skip
+    _WEEKDAYS |= dict.fromkeys(_names.split(), _number)
+
+_WHEN = re.compile(
+    r"^\W*(?:and |et )?(?:when|how long ago|since when|quand|depuis quand)\b|\b(?:what|which|whose) (?:date|day|month|"
+    r"year|time|weekend|week)\b|\ba quelle (?:date|heure)\b|\bquel(?:le)? (?:jour|mois|annee|date)\b"
+)
+_AMOUNT = re.compile(r"\bhow (?:many|often|much|old|long|far|tall|big)\b|\bcombien\b|\bquel age\b")
+_NAME = re.compile(r"\b(?:who|whom|whose|where|which|name|named|called|title|qui|ou|lequel|laquelle|nom|titre)\b")
+_AGO = re.compile(
+    r"\b(\d+|an?|one|two|three|four|five|six|a couple of|a few) (day|week|month|year)s? ago\b"
+    r"|\bil y a (\d+|une?|deux|trois|quatre|cinq|six|quelques) (jour|semaine|mois|an|annee)s?\b"
+)
+_COUNTS = {
+    "a": 1, "an": 1, "one": 1, "un": 1, "une": 1, "two": 2, "deux": 2, "a couple of": 2, "three": 3, "trois": 3,
+    "a few": 3, "quelques": 3, "four": 4, "quatre": 4, "five": 5, "cinq": 5, "six": 6,
+}  # fmt: skip
+_UNITS = {"day": 1, "jour": 1, "week": 7, "semaine": 7, "month": 30, "mois": 30, "year": 365, "an": 365, "annee": 365}
+_ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?!\d)")
+_YEAR = re.compile(r"(?<![\d-])(?:19|20)\d\d(?![\d-])")
+_BEFORE = re.compile(
+    r"(?:\b(?:in|of|on|since|until|till|by|before|after|during|early|late|mid|last|next|this|en|de|du|depuis|debut|fin|"
+    r"le|avant|apres|jusqu en)|\b\d{1,2}(?:st|nd|rd|th|er)?(?: of)?)[ ,-]+$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """A stretch of time that a question names: from `start` to before `end`, milliseconds since 1970 in UTC."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it is understood.
+
+    `when`, `amount` and `name` say that a time, a number, or a person, place or title is asked for. `days` are the
+    days it names, absolute or from the asker's clock; `months` are (year or None, month), `years` those named without
+    a month.
+    """
+
+    text: str
+    query: Query
+    when: bool = False
+    amount: bool = False
+    name: bool = False
+    days: tuple[Days, ...] = ()
+    months: frozenset[tuple[int | None, int]] = frozenset()
+    years: frozenset[int] = frozenset()
+
+    def month_fits(self, at_ms: int) -> bool:
+        """The time lies in a month that the question names, or in a year that it names without a month."""
+        if not (self.months or self.years):
+            return False
+        at = datetime.fromtimestamp(at_ms / 1000, UTC)
+        return (at.year, at.month) in self.months or (None, at.month) in self.months or at.year in self.years
+
+    def closeness(self, at_ms: int) -> float:
+        """1 within the days that the question names, less with every day away from them, 0 from eight days on."""
+        best = 0.0
+        for days in self.days:
+            away = max(days.start - at_ms, at_ms - days.end, 0) / _DAY_MS
+            best = max(best, 1 - away / _SLACK_DAYS)
+        return best
+
+
+def read_question(text: str, now: datetime) -> Question:
+    """Understands a question that is asked at `now` (aware)."""
+    query = analyze_query(text)
+    if not query:
+        return Question(text, query)
+    plain = re.sub(r"['’]", " ", fold(text))
+    found = list(_months(text, plain))
+    years = frozenset(int(year) for year in _YEAR.findall(plain))
+    months = frozenset((year, month) for month, _, _ in found for year in (years or {None}))
+    days = [*_named_days(found, plain, years, now), *_relative_days(plain, now)]
+    return Question(
+        text,
+        query,
+        _WHEN.search(plain) is not None,
+        _AMOUNT.search(plain) is not None,
+        _NAME.search(plain) is not None,
+        tuple(days),
+        months,
+        frozenset() if found else years,
+    )
+
+
+def _months(text: str, plain: str) -> Iterator[tuple[int, int, int]]:
+    """(month, start, end) of each month that a folded text names; a word that is also something else needs a sign."""
+    for word in re.finditer(r"[a-z]+", plain):
+        month = _MONTHS.get(word[0])
+        if month is None:
+            continue
+        dated = re.match(r",? ?\d", plain[word.end() :]) or _BEFORE.search(plain[: word.start()])
+        capital = word.start() > 0 and len(text) == len(plain) and text[word.start()].isupper()
+        if word[0] not in _DOUBTFUL or dated or capital:
+            yield month, word.start(), word.end()
+
+
+def _named_days(months: list[tuple[int, int, int]], plain: str, years: frozenset[int], now: datetime) -> Iterator[Days]:
+    for year, month, day in _ISO.findall(plain):
+        yield from _day(int(year), int(month), int(day))
+    for month, start, end in months:
+        before = re.search(r"\b(\d{1,2})(?:st|nd|rd|th|er)?(?: of)?[ -]*$", plain[:start])
+        after = re.match(r"[ -]*(\d{1,2})(?:st|nd|rd|th)?\b(?!\d)", plain[end:])
+        number = before or after
+        if number:
+            # Without a year it is the latest such day that has been.
+            past = now.year if (month, int(number[1])) <= (now.month, now.day) else now.year - 1
+            for year_named in sorted(years) or [past]:
+                yield from _day(year_named, month, int(number[1]))
+
+
+def _relative_days(plain: str, now: datetime) -> Iterator[Days]:
+    today = now.astimezone(UTC).date()
+    monday = today - timedelta(today.weekday())
+    first = today.replace(day=1)
+    last_month = (first - timedelta(1)).replace(day=1)
+    spans: list[tuple[str, date, date]] = [
+        (r"today|tonight|this morning|aujourd hui|ce matin|ce soir", today, today),
+        (r"(?<!avant-)\bhier|yesterday|last night", today - timedelta(1), today - timedelta(1)),
+        (r"avant-hier", today - timedelta(2), today - timedelta(2)),
+        (r"tomorrow|demain", today + timedelta(1), today + timedelta(1)),
+        (r"this week|cette semaine", monday, monday + timedelta(6)),
+        (r"last week|past week|(?:la )?semaine (?:derniere|passee)", monday - timedelta(7), monday - timedelta(1)),
+        (r"next week|semaine prochaine", monday + timedelta(7), monday + timedelta(13)),
+        (r"last weekend|week-end dernier", monday - timedelta(2), monday - timedelta(1)),
+        (r"this month|ce mois", first, today),
+        (r"last month|mois (?:dernier|passe)", last_month, first - timedelta(1)),
+        (r"this year|cette annee", today.replace(month=1, day=1), today),
+        (r"last year|(?:annee|an) (?:derniere?|passee?)", date(today.year - 1, 1, 1), date(today.year - 1, 12, 31)),
+    ]
+    for pattern, start, end in spans:
+        if re.search(rf"\b(?:{pattern})\b", plain):
+            yield _days(start, end)
+    for english, unit, french, unite in _AGO.findall(plain):
+        count, length = english or french, _UNITS[unit or unite]
+        distance = (
+            timedelta((_COUNTS.get(count) or int(count)) * length) if count.isdigit() or count in _COUNTS else None
+        )
+        if distance is not None and distance < timedelta(365 * 200):
+            slack = timedelta(length // 4)
+            yield _days(today - distance - slack, today - distance + slack)
+    for name, weekday in _WEEKDAYS.items():
+        if re.search(rf"\b{name}s?\b", plain):
+            back = (today.weekday() - weekday) % 7
+            last = re.search(rf"\blast {name}\b|\b{name} (?:dernier|passe)\b", plain)
+            day = today - timedelta(back or (7 if last else 0))
+            yield _days(day, day)
+
+
+def _day(year: int, month: int, day: int) -> Iterator[Days]:
+    try:
+        named = date(year, month, day)
+    except ValueError:
+        return  # no such day: the words still count as words
+    yield _days(named, named)
+
+
+def _days(first: date, last: date) -> Days:
+    """From the first day to the end of the last."""
+    start = int(datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp() * 1000)
+    end = int(datetime(last.year, last.month, last.day, tzinfo=UTC).timestamp() * 1000) + _DAY_MS
+    return Days(start, end)

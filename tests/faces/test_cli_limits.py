@@ -120,6 +120,15 @@ def test_nobody_listens_any_more(person: Person) -> None:
         assert process.stderr.read() == b""
 
 
+@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_nothing_to_stumble_over(person: Person, stream: str) -> None:
+    person.json("remember", "Fine.")
+    command = f'exec "{sys.executable}" -m memoranda list {stream}'
+    done = subprocess.run(["sh", "-c", command], env=person.env, cwd=person.work, capture_output=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == b""
+    assert (b"Fine." in done.stdout) == (stream != ">&-")
+
+
 def test_an_interrupt_ends_without_a_traceback(person: Person) -> None:
     home = person.home()
     command = [sys.executable, "-m", "memoranda", "remember", "-", "--home", str(home)]

@@ -55,6 +55,9 @@ def _whole_process() -> NoReturn:
     import gc
     import os
 
+    for name in ("stdin", "stdout", "stderr"):  # a shell may have closed them
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115, PTH123 - as long as we live
     gc.set_threshold(50_000, 20, 20)
     code = _safely(sys.argv[1:])
     sys.stderr.flush()

@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from memoranda.errors import HomeDamaged, RefMoved
+from memoranda.home.activity import Activity
 from memoranda.home.durable import FileLock, write_durably
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, last_segment
@@ -25,9 +25,6 @@ from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
 
 _GROUP = 256
 _TRIES = 5
-_EDITING_FOR = 3600.0  # a commit message left open longer than this (seconds) is taken for abandoned
-_BUSY_FILES = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "index.lock", "HEAD.lock")
-_BUSY_FOLDERS = ("rebase-merge", "rebase-apply")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +57,14 @@ class Committer:
         refs: Refs,
         log: IntakeLog,
         replica: str,
-        clock: Callable[[], datetime],
+        activity: Activity,
     ) -> None:
         self._layout = layout
         self._store = store
         self._refs = refs
         self._log = log
         self._replica = replica
-        self._clock = clock
+        self._activity = activity
         self._threads = threading.Lock()
         self._lock = FileLock(layout.own / "commit.lock")
         self._path = layout.own / "commit.json"
@@ -77,6 +74,7 @@ class Committer:
         self._tail = LedgerTail(replica, self._blob)
         self._contents: dict[str, tuple[str, bytes]] = {}
         self._fresh: dict[str, GitObject] = {}  # the objects of the group under way, not in the store yet
+        self.moved: Callable[[str | None, str | None], None] = lambda _old, _new: None  # told of our own commits
         self.unindexed: dict[str, tuple[str | None, str | None]] = {}  # path -> (before, after), for Git's index
 
     # Where we are
@@ -134,32 +132,6 @@ class Committer:
         self._store.move(moves)
         return group.after
 
-    # What must not be disturbed
-
-    def busy(self) -> str | None:
-        """Why nothing may be committed at the moment, None when it may."""
-        git_dir = self._layout.git_dir
-        for name in (*_BUSY_FILES, *_BUSY_FOLDERS):
-            if (git_dir / name).exists():
-                return f"Git is busy in this Home ({name})"
-        branch = self._refs.head()
-        if branch is None:
-            return "HEAD is detached in this Home"
-        if (self._layout.common_dir / f"{branch}.lock").exists():
-            return f"{branch} is locked"
-        if self._editing():
-            return "a commit message is being written in this Home"
-        return None
-
-    def _editing(self) -> bool:
-        """`git commit` with an open editor holds no lock, and fails when the branch moves meanwhile."""
-        try:
-            opened = (self._layout.git_dir / "COMMIT_EDITMSG").stat().st_mtime
-            moved = (self._layout.git_dir / "logs" / "HEAD").stat().st_mtime
-        except FileNotFoundError:
-            return False
-        return moved < opened and self._clock().timestamp() - opened < _EDITING_FOR
-
     # Committing
 
     def flush(self, *, wait: bool) -> str | None:
@@ -175,7 +147,7 @@ class Committer:
             elif not self._lock.try_acquire():
                 return "another process is committing"
             try:
-                return self._flush()
+                return self._flush(patient=wait)
             finally:
                 self._lock.release()
         finally:
@@ -189,11 +161,11 @@ class Committer:
         self._log.refresh()
         return not self._log.after(self.position().seq)
 
-    def _flush(self) -> str | None:
+    def _flush(self, *, patient: bool) -> str | None:
         self._refs.unlock()  # nobody else of ours is at work now: these locks are a killed process's
         reason = None
         for _ in range(_TRIES):
-            if (reason := self.busy()) is not None:
+            if (reason := self._activity.busy(patient=patient)) is not None:
                 return reason
             try:
                 while self._commit_group():
@@ -230,12 +202,13 @@ class Committer:
         group = Group(before, after, branch, (main, head if head != main else None), (ledger_old, ledger_new))
         handle = self._store.put(list(objects.values()))
         write_durably(self._path, _encode(group))
-        if (reason := self.busy()) is not None:
+        if (reason := self._activity.busy()) is not None:
             raise RefMoved(reason)
         moves = [RefMove(LEDGER_REF, ledger_old, ledger_new, "memoranda")]
         if head is not None and head != main:
             moves.insert(0, RefMove(branch, main, head, f"memoranda: {len(todo)} record(s)"))
         self._store.move(moves)
+        self.moved(main, head)
         self._store.release(handle)
         self._fresh = {}
         self._log.forget(last.seq)

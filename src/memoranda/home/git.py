@@ -28,7 +28,7 @@ _CONFIG = """[core]
 \tautocrlf = false
 \tsafecrlf = false
 \tquotePath = false
-\tfsync = committed
+\tfsync = committed,index
 [gc]
 \tauto = 0
 [maintenance]
@@ -51,7 +51,8 @@ class Git:
         self._lock = threading.Lock()
         self._ready = False
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, *, index: bool = False) -> dict[str, str]:
+        """The whole environment of Git; most commands are kept from the index, which they would read for nothing."""
         if not self._ready:
             prepare_private(self._private)
             self._ready = True
@@ -62,7 +63,8 @@ class Git:
             "GIT_DIR": str(self._private),
             "GIT_OBJECT_DIRECTORY": str(self._layout.objects),
             "GIT_WORK_TREE": str(self._layout.root),
-            "GIT_INDEX_FILE": str(self._layout.index),
+            "GIT_INDEX_FILE": str(self._layout.index if index else self._private / "index"),
+            "GIT_SHALLOW_FILE": str(self._layout.common_dir / "shallow"),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_SYSTEM": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -79,15 +81,18 @@ class Git:
         return self.call(*arguments, stdin=stdin, accept=accept).stdout
 
     def call(
-        self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,)
+        self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,), index: bool = False
     ) -> subprocess.CompletedProcess[bytes]:
-        """The finished process of `git <arguments>`; GitFailed for an exit code that is not in `accept`."""
+        """The finished process of `git <arguments>`; GitFailed for an exit code that is not in `accept`.
+
+        `index` says that the command is about the repository's index.
+        """
         try:
             done = subprocess.run(
                 ["git", *arguments],
                 input=stdin,
                 capture_output=True,
-                env=self._environment(),
+                env=self._environment(index=index),
                 cwd=self._layout.root,
                 check=False,
             )

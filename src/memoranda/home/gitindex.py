@@ -31,7 +31,9 @@ class GitIndex:
         self._note = layout.own / "indexed"
 
     def reflects(self) -> str | None:
-        """The commit up to which our entries were brought last."""
+        """The commit up to which our entries were brought last; None when there is no index any more."""
+        if not self._layout.index.exists():
+            return None
         try:
             return self._note.read_text(encoding="ascii").strip() or None
         except FileNotFoundError:
@@ -84,7 +86,7 @@ class GitIndex:
 
     def _update(self, *arguments: str, stdin: bytes = b"") -> bool:
         """Runs `git update-index`; False when a person's Git took the lock between our look and this."""
-        done = self._git.call("update-index", *arguments, stdin=stdin, accept=(0, 1, 128))
+        done = self._git.call("update-index", *arguments, stdin=stdin, accept=(0, 1, 128), index=True)
         if done.returncode == 128 and b"index.lock" in done.stderr:
             return False
         if done.returncode == 128:
@@ -100,7 +102,7 @@ class GitIndex:
         if not self._layout.index.exists():
             return {}
         few = paths if len(paths) <= _FEW else []
-        out = self._git.run("ls-files", "-s", "-z", "--", *few)
+        out = self._git.call("ls-files", "-s", "-z", "--", *few, index=True).stdout
         found = {}
         for row in out.split(b"\0"):
             if row:
@@ -108,9 +110,14 @@ class GitIndex:
                 found[path.decode("utf-8", "surrogateescape")] = head.split(b" ")[1].decode()
         return found
 
-    def differing(self) -> list[str]:
-        """The tracked files whose working-tree state is not what the index holds (a look at times and sizes)."""
+    def differing(self) -> list[str] | None:
+        """The tracked files whose working-tree state is not what the index holds (a look at times and sizes).
+
+        None when there is no index, or none that Git can read: then nothing is known of any file.
+        """
         if not self._layout.index.exists():
-            return []
-        out = self._git.run("diff-files", "--name-only", "-z")
-        return [row.decode("utf-8", "surrogateescape") for row in out.split(b"\0") if row]
+            return None
+        done = self._git.call("diff-files", "--name-only", "-z", accept=(0, 128), index=True)
+        if done.returncode:
+            return None
+        return [row.decode("utf-8", "surrogateescape") for row in done.stdout.split(b"\0") if row]

@@ -87,7 +87,9 @@ def write_entries(path: Path, entries: Mapping[bytes, bytes]) -> bool:
 
 
 def bring_forward(
-    path: Path, touched: Mapping[str, tuple[str | None, str | None]], status: Callable[[str], os.stat_result | None]
+    path: Path,
+    touched: Mapping[str, tuple[str | None, str | None]],
+    status: Callable[[str, str], os.stat_result | None],
 ) -> bool | None:
     """Moves entries from the blob before to the blob now; what a person staged stays.
 
@@ -104,5 +106,5 @@ def bring_forward(
         if new is None:
             entries.pop(key, None)
         else:
-            entries[key] = make_entry(key, new, status(name))
+            entries[key] = make_entry(key, new, status(name, new))
     return write_entries(path, entries)

@@ -65,6 +65,13 @@ def layout_of(root: Path) -> Layout:
     return Layout(root, git_dir, common)
 
 
+def make_cache(cache: Path) -> None:
+    """Makes `.memoranda/` where it is missing, and keeps Git from seeing it."""
+    if not (cache / ".gitignore").exists():
+        cache.mkdir(exist_ok=True)
+        (cache / ".gitignore").write_bytes(b"*\n")
+
+
 def is_home(folder: Path) -> bool:
     """Whether a Home's marker lies in `folder`."""
     return (folder / MARKER).is_file()

@@ -2,53 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterable
 
 from memoranda.context import Context
 from memoranda.home.disk import DiskStore
 from memoranda.home.draft import Snapshot
 from memoranda.home.gitindex import GitIndex
+from memoranda.home.layout import Layout
 from memoranda.home.objects import TreeEditor
-from memoranda.home.outside import Ours, Outside
+from memoranda.home.outside import Found, Ours, Outside
 from memoranda.home.watch import Watch
+
+_BETWEEN = 0.05  # seconds that Git is given between its index and its HEAD
 
 
 class Looker:
     """Gathers the paths whose files may differ from what a snapshot says of them."""
 
-    def __init__(self, store: DiskStore, index: GitIndex, outside: Outside, ours: Ours, root: Path) -> None:
+    def __init__(self, store: DiskStore, index: GitIndex, outside: Outside, ours: Ours, layout: Layout) -> None:
         self._store = store
         self._index = index
         self._outside = outside
         self._ours = ours
-        self._root = root
+        self._layout = layout
         self._watch: Watch | None = None
+        self._left: set[str] = set()  # what was named before and is not taken in yet
         self.watching = False
 
     def candidates(self, context: Context, snapshot: Snapshot, tree: TreeEditor) -> set[str]:
-        """The paths to compare; `tree` is that of the snapshot's commit."""
+        """The paths to compare; `tree` is that of the snapshot's commit. They are named again until `settle`."""
         touched = self._watch.poll() if self._watch else None
+        moved = self._moved(snapshot.commit)
         if touched is not None and not any(path.endswith("/") for path in touched):
-            return touched
+            self._left |= touched | moved
+            return set(self._left)
         pending = {change.path for record in snapshot.tail for change in record.changes}
         listed = self._listed(tree, pending)
-        found = pending | self._different(context, listed)
+        found = pending | moved | self._different(context, listed, snapshot.commit)
         indexed = self._index.reflects()
-        if indexed != snapshot.commit and snapshot.commit is not None:
-            if indexed is not None and not self._store.get(indexed):
-                indexed = None
-            found |= {change.path for change in self._store.changes(indexed, snapshot.commit)}
+        if indexed is not None and indexed != snapshot.commit:
+            found |= self._between(indexed, snapshot.commit)
         if self.watching and self._watch is None:
-            self._watch = Watch(self._root)
+            self._watch = Watch(self._layout.root)
             self._watch.add(self._outside.folders())
             self._watch.poll()
-            found |= self._different(context, listed)  # what happened between the comparison and the watch
-        return found
+            found |= self._different(context, listed, snapshot.commit)  # what happened between comparison and watch
+        self._left |= found
+        return set(self._left)
 
-    def _different(self, context: Context, listed: Callable[[str], set[str]]) -> set[str]:
+    def _moved(self, commit: str | None) -> set[str]:
+        """What the branch says otherwise than at the last look: after `git reset --soft` no file has changed."""
+        last, self._outside.looked = self._outside.last_commit(), commit
+        return set() if last is None or last == commit else self._between(last, commit)
+
+    def follow(self, old: str | None, new: str | None) -> None:
+        """Our own commits move the branch, and change nothing that would have to be looked for."""
+        if self._outside.looked is not None and self._outside.looked == old:
+            self._outside.looked = new
+
+    def _between(self, old: str, new: str | None) -> set[str]:
+        if new is None:
+            old, new = new or "", old  # no commit any more: everything that there was
+        known = old if old and self._store.get(old) else None
+        return {change.path for change in self._store.changes(known, new)}
+
+    def _different(self, context: Context, listed: Callable[[str], set[str]], commit: str | None) -> set[str]:
         now_ns = int(context.now().timestamp() * 1e9)
-        return {*self._outside.new_names(listed, now_ns), *self._index.differing()}
+        names = set(self._outside.new_names(listed, now_ns))
+        differing = self._index.differing()
+        if differing is None:
+            return names | (self._between("", commit) if commit else set())
+        return names | set(differing)
+
+    def half_done(self, found: Iterable[Found]) -> bool:
+        """Waits a moment when Git may be between its writing of files and its moving of HEAD; whether it waited.
+
+        `git checkout`, `git pull` and `git reset --hard` write files, then the index, then HEAD, and hold no lock
+        before the last step. An edit of a person's is later than the index; who deleted a file, nothing tells.
+        """
+        try:
+            written = self._layout.index.stat().st_mtime_ns
+        except FileNotFoundError:
+            return False
+        for item in found:
+            try:
+                half_done = (self._layout.root / item.path).lstat().st_ctime_ns <= written
+            except OSError:
+                half_done = True
+            if half_done:
+                time.sleep(_BETWEEN)
+                return True
+        return False
+
+    def settle(self, keep: Iterable[str]) -> None:
+        """What was named is taken in, except `keep`."""
+        self._left = set(keep)
+        if self._watch is None:
+            self._outside.save()
 
     def _listed(self, tree: TreeEditor, pending: set[str]) -> Callable[[str], set[str]]:
         """A function that gives the names of the files that the Home knows in a folder."""
@@ -64,5 +115,6 @@ class Looker:
         return listed
 
     def close(self) -> None:
+        self._outside.save()
         if self._watch:
             self._watch.close()

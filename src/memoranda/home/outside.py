@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memoranda.home.layout import MARKER, Layout
+from memoranda.errors import InvalidPath
+from memoranda.home.layout import MARKER, Layout, make_cache
 from memoranda.home.marker import Marker
 from memoranda.home.objects import object_id
 from memoranda.home.worktree import Worktree
+from memoranda.notes.paths import check_path
 
 _ROOT_FILES = (MARKER, "memory/golden.yaml", "memory/.gitignore", "memory/.gitattributes", "agents/.gitattributes")
 _GENERATED = "memory/MEMORY.md"
@@ -32,8 +34,10 @@ class Ours:
         self.roots = (".",) if self._everything else (*marker.roots, "agents", "memory")
 
     def __contains__(self, path: str) -> bool:
-        if path in _ROOT_FILES:
-            return True
+        return path in _ROOT_FILES or (self.would_be(path) and unfit(path) is None)
+
+    def would_be(self, path: str) -> bool:
+        """Whether the place of a file is one for notes or journals, whatever its name."""
         steps = path.split("/")
         if not path.endswith(".md") or path == _GENERATED or any(step.startswith(".") for step in steps):
             return False
@@ -77,18 +81,22 @@ class Outside:
         self._root = layout.root
         self._note = layout.cache / "folders.json"
         self._folders: dict[str, int] | None = None
+        self._saved: tuple[dict[str, int], str | None] = ({}, None)
+        self.looked: str | None = None  # the commit that the working tree was compared with last
         self.strange: dict[str, str] = {}  # path -> why a file was left alone
 
     def compare(self, candidates: Iterable[str], known: Callable[[str], str | None]) -> Iterator[Found]:
         """What really differs among the candidates."""
         for path in sorted(set(candidates)):
-            if path not in self._ours or self._worktree.untouched(path):
+            if path not in self._ours:
+                continue
+            old = known(path)
+            if old is not None and self._worktree.untouched(path, old):
                 continue
             self.strange.pop(path, None)
-            old = known(path)
             data = self._worktree.read(path)
             if data is None:
-                if self._worktree.exists(path):
+                if self._worktree.stands_in_the_way(path):
                     self.strange[path] = "it is a link, not a regular file, unreadable or too large"
                 elif old is not None:
                     yield Found(path, old, None)
@@ -126,11 +134,12 @@ class Outside:
                 continue
             names, folders = self._list(folder)
             stack += {*folders, *below}
-            found += (self._join(folder, name) for name in names ^ set(listed(folder)))
-            after[folder] = changed if changed < now_ns - _SETTLED_NS else 0
-        if after != before:
-            self._folders = after
-            self._save(after)
+            differing = [] if names is None else [self._join(folder, name) for name in names ^ set(listed(folder))]
+            found += differing
+            # What differs may not be taken in this time: a process is killed, the disk is full, a file is unreadable.
+            settled = changed < now_ns - _SETTLED_NS and names is not None and not differing
+            after[folder] = changed if settled else 0
+        self._folders = after
         return found
 
     def folders(self) -> list[str]:
@@ -140,7 +149,8 @@ class Outside:
     def _join(self, folder: str, name: str) -> str:
         return name if folder == "." else f"{folder}/{name}"
 
-    def _list(self, folder: str) -> tuple[set[str], list[str]]:
+    def _list(self, folder: str) -> tuple[set[str] | None, list[str]]:
+        """The names of our files in a folder, None when it cannot be read, and the folders below it."""
         names: set[str] = set()
         folders: list[str] = []
         try:
@@ -152,21 +162,54 @@ class Outside:
                             folders.append(path)
                     elif path in self._ours:
                         names.add(entry.name)
-        except (FileNotFoundError, PermissionError):
-            pass  # vanished meanwhile, or not ours to read: it is looked at again next time
+                    elif self._ours.would_be(path):
+                        self.strange[path] = unfit(path) or ""
+                        names.add(entry.name)  # known nowhere: the folder is listed again the next time, and it is told
+        except FileNotFoundError:
+            pass  # vanished meanwhile
+        except PermissionError:
+            self.strange[folder] = "this folder cannot be read"
+            return None, []
         return names, folders
 
     def _load(self) -> dict[str, int]:
         if self._folders is None:
+            self._folders = {}
             try:
-                self._folders = json.loads(self._note.read_bytes())
-            except (FileNotFoundError, ValueError):
-                self._folders = {}
-        assert self._folders is not None
+                held = json.loads(self._note.read_bytes())
+                self._folders, self.looked = dict(held["folders"]), held["commit"]
+                self._saved = (self._folders, self.looked)
+            except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+                pass  # deleted, or another version's: everything is compared
         return self._folders
 
-    def _save(self, folders: dict[str, int]) -> None:
-        self._note.parent.mkdir(exist_ok=True)
+    def last_commit(self) -> str | None:
+        """The commit that the working tree was compared with last, by this process or another."""
+        self._load()
+        return self.looked
+
+    def save(self) -> None:
+        """Keeps for the next process what this one has seen, when everything seen was taken in."""
+        now = (self._load(), self.looked)
+        if now == self._saved:
+            return
         fresh = self._note.with_name(f"{self._note.name}.{os.getpid()}")
-        fresh.write_text(json.dumps(folders), encoding="utf-8")
-        fresh.replace(self._note)
+        try:
+            make_cache(self._note.parent)
+            fresh.write_text(json.dumps({"commit": now[1], "folders": now[0]}), encoding="utf-8")
+            fresh.replace(self._note)
+            self._saved = now
+        except FileNotFoundError:
+            pass  # `.memoranda/` was deleted at this moment; nothing is lost by it
+
+
+def unfit(path: str) -> str | None:
+    """Why a file with this path cannot be a note, whatever it holds; None when it can."""
+    try:
+        path.encode("utf-8")
+        check_path(path)
+    except UnicodeEncodeError:
+        return "its name is not UTF-8"
+    except InvalidPath as error:
+        return f"its name cannot be kept in Git everywhere: {error.why}"
+    return None

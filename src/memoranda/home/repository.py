@@ -14,6 +14,7 @@ from pathlib import Path
 
 from memoranda.context import Context
 from memoranda.errors import HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome
+from memoranda.home.activity import Activity
 from memoranda.home.background import Background
 from memoranda.home.committer import Committer, Group
 from memoranda.home.disk import DiskStore
@@ -71,10 +72,13 @@ class Repository:
         self.store = DiskStore(self.layout, self._git, context.clock)
         self.worktree = Worktree(root)
         self._log = IntakeLog(self.layout.own)
-        self._committer = Committer(self.layout, self.store, self.store.refs, self._log, self.replica.id, context.clock)
+        self._activity = Activity(self.layout, self.store.refs, context.clock)
+        self._committer = Committer(
+            self.layout, self.store, self.store.refs, self._log, self.replica.id, self._activity
+        )
         self.git_index = GitIndex(self.layout, self._git, self.worktree)
         self.outside = Outside(self.layout, self.worktree, self.ours)
-        self._looker = Looker(self.store, self.git_index, self.outside, self.ours, root)
+        self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout)
         self._looking = threading.Lock()
         self._trees: dict[str, TreeEditor] = {}
         self.refused: dict[str, str] = {}
@@ -84,6 +88,7 @@ class Repository:
         place = self._committer.position()
         self._log.skip_to(place.segment, place.offset, place.seq)
         self._log.refresh()
+        self._committer.moved = self._looker.follow
         self._background = Background(self.flush, self.tidy)
         if self.read_only is None and self._log.unapplied():
             self._mend()
@@ -274,7 +279,7 @@ class Repository:
     def _before(self, change: Change) -> tuple[str | None, bytes]:
         """The blob that a change replaces, and for an append the bytes that it continues."""
         path, blob, content, seq = self._open
-        if change.appended and path == change.path and seq == self._log.last and self.worktree.untouched(path):
+        if change.appended and path == change.path and seq == self._log.last and self.worktree.untouched(path, blob):
             return blob, content  # nobody has written since our own last append: the usual case
         if (
             not change.appended
@@ -291,6 +296,7 @@ class Repository:
             raise HomeDamaged(
                 f"The file {change.path} is missing in Git.", remedy="Run `git fsck`, restore from a clone."
             )
+        self.worktree.verify(change.path, old, data)
         return old, data
 
     def appending(self, path: str, data: bytes) -> Appending:
@@ -326,18 +332,23 @@ class Repository:
 
     def look(self, context: Context) -> list[Found]:
         """Takes in what was edited outside the program; returns it. Does nothing while Git is busy here."""
-        if self.read_only or self._committer.busy():
+        if self.read_only or self._activity.busy(patient=True):
             return []
         with self._looking:
             snapshot = self.snapshot()
             candidates = self._looker.candidates(context, snapshot, self._tree(snapshot.commit))
-            if not candidates:
-                return []
-            found = list(self.outside.compare(candidates, self.known(snapshot)))
-            if not found:
-                return []
-            self._log.refresh()
-            return self._take_in(context, found)
+            taken: list[Found] = []
+            if candidates:
+                found = list(self.outside.compare(candidates, self.known(snapshot)))
+                if found and self._looker.half_done(found) and self._activity.busy(patient=True):
+                    return []
+                if found:
+                    try:
+                        taken = self._take_in(context, found)
+                    except ReadOnlyHome as error:  # what is remembered can still be read
+                        self.refused.update((item.path, str(error)) for item in found)
+            self._looker.settle({*self.refused, *self.outside.strange})
+            return taken
 
     def _take_in(self, context: Context, found: list[Found]) -> list[Found]:
         taken: list[Found] = []
@@ -397,7 +408,7 @@ class Repository:
         indexed = self.git_index.reflects()
         if not touched and indexed == commit:
             return True
-        if self._committer.busy():
+        if self._activity.busy():
             return False
         if commit is not None and indexed != commit:
             if indexed is not None and not self.store.get(indexed):

@@ -76,11 +76,18 @@ class Watch:
                     fresh.append(path)
                 else:
                     touched.add(path + "/")
-            elif event.mask & ~self._flags.CREATE:
-                touched.add(path)  # a bare CREATE is a file that is still being written, or a link
+            elif event.mask & ~self._flags.CREATE or self._second_name(path):
+                touched.add(path)  # a bare CREATE is a file that is still being written
         for folder in fresh:
             touched |= self._enter(folder)
         return touched
+
+    def _second_name(self, path: str) -> bool:
+        """Whether a file that was just created is an old one under a new name: nothing more will be written to it."""
+        try:
+            return (self._root / path).lstat().st_nlink > 1
+        except OSError:
+            return False
 
     def _enter(self, folder: str) -> set[str]:
         """Watches a new folder and all below it; what lies there already counts as written."""

@@ -25,7 +25,8 @@ class Worktree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._base = f"{root}/"  # plain strings: this runs once a note, and pathlib costs more than the system calls
-        self.written: dict[str, tuple[int, int, int]] = {}  # path -> what `_mark` saw right after our own write
+        # path -> what `_mark` saw right after our own write, and the blob that it left there
+        self._written: dict[str, tuple[int, int, int, str]] = {}
 
     def apply(self, change: FileChange) -> None:
         """Does what a change says; what was found outside is there already."""
@@ -39,6 +40,7 @@ class Worktree:
         if not change.appended and change.old is not None:
             self._replace(change.path, change.data)
             return
+        exact = not change.appended or (change.old is not None and self.untouched(change.path, change.old))
         flags = os.O_APPEND if change.appended else os.O_EXCL
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
         try:
@@ -51,7 +53,9 @@ class Worktree:
                 else:
                     os.unlink(path)  # noqa: PTH108
                 raise
-            self.written[change.path] = _mark(os.fstat(descriptor))
+            self._written.pop(change.path, None)
+            if exact:  # else somebody had edited what we appended to, and it must be found
+                self._written[change.path] = (*_mark(os.fstat(descriptor)), change.new)
         finally:
             os.close(descriptor)
 
@@ -74,7 +78,7 @@ class Worktree:
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             _write_all(descriptor, data)
-            self.written[name] = _mark(os.fstat(descriptor))
+            self._written[name] = (*_mark(os.fstat(descriptor)), object_id("blob", data))
         except OSError:
             fresh.unlink()
             raise
@@ -103,17 +107,38 @@ class Worktree:
     def exists(self, name: str) -> bool:
         return os.path.lexists(self._base + name)
 
-    def untouched(self, name: str) -> bool:
-        """Whether the file is still as our own last write left it."""
-        return name in self.written and self.status_of_ours(name) is not None
-
-    def status_of_ours(self, name: str) -> os.stat_result | None:
-        """The status of a file that is still as our own last write left it."""
+    def stands_in_the_way(self, name: str) -> bool:
+        """Whether at the place of a file is something that may be it, and that cannot be read: a link, a lock."""
         try:
-            status = os.lstat(self._base + name)
+            return not stat.S_ISDIR(os.lstat(self._base + name).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+
+    def untouched(self, name: str, blob: str) -> bool:
+        """Whether the file is still as our own last write left it, and that was this blob."""
+        return self.status_of_ours(name, blob) is not None
+
+    def verify(self, name: str, blob: str, data: bytes) -> None:
+        """Looks whether the file holds `data`, which is this blob; if so it counts as ours from now on."""
+        status = self._status(name)
+        if status is not None and status.st_size == len(data) and self.read(name) == data:
+            self._written[name] = (*_mark(status), blob)
+
+    def status_of_ours(self, name: str, blob: str) -> os.stat_result | None:
+        """The status of a file that is still as our own last write left it, when that was this blob."""
+        mark = self._written.get(name)
+        if mark is None or mark[3] != blob:
+            return None
+        status = self._status(name)
+        return status if status is not None and _mark(status) == mark[:3] else None
+
+    def _status(self, name: str) -> os.stat_result | None:
+        try:
+            return os.lstat(self._base + name)
         except OSError:
             return None
-        return status if self.written.get(name) == _mark(status) else None
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a regular file that no link leads to; None for anything else, or when it has just gone."""

@@ -257,6 +257,15 @@ def test_read_gives_what_was_asked_or_a_shorter_form(person: Person) -> None:
     assert "does not fit 60 tokens" in told.stderr and "Berths" in told.stdout
 
 
+def test_front_matter_is_no_heading(person: Person) -> None:
+    home = person.home()
+    (home / "memory/notes").mkdir()
+    (home / "memory/notes/a.md").write_text("---\nid: mem_aaaa\ntags: [x]\n---\n# Title\n\nText.\n")
+    words = ["read", "memory/notes/a.md", "--home", str(home)]
+    assert person.json(*words, "--view", "outline")["text"] == "Title (L5-L7)"
+    assert person.json(*words, "--section", "1")["text"] == "# Title\n\nText."
+
+
 def test_an_edit_in_an_editor_is_recalled_and_committed(person: Person) -> None:
     home = person.home()
     note = person.json("remember", "The ferry leaves at six.", "--home", str(home))

@@ -139,7 +139,7 @@ def _viewed(
         if not section:
             raise InvalidInput("A section view names no section.", remedy="Give --section with a heading or a number.")
         which = int(section) if section.isdigit() else section
-        heading = markdown.section(place.text, which)
+        heading = markdown.section(_without_front(place), which)
         if heading is None:
             raise NotFound(f"There is no section {section!r}.", remedy="`--view outline` shows the sections.")
         first, last = heading.start, heading.end
@@ -169,7 +169,7 @@ def _fitted(place: _Place, view: str, first: int, last: int, budget: int | None,
 
 
 def _outline(place: _Place, budget: int | None, truncated: bool, count: int) -> Reading:
-    rows = [f"{'  ' * (h.level - 1)}{h.title} (L{h.start}-L{h.end})" for h in markdown.outline(place.text)]
+    rows = [f"{'  ' * (h.level - 1)}{h.title} (L{h.start}-L{h.end})" for h in markdown.outline(_without_front(place))]
     text = "\n".join(rows)
     if budget is not None and count_tokens(text) > budget:
         text, truncated = _beginning(text, budget), True
@@ -180,6 +180,16 @@ def _outline(place: _Place, budget: int | None, truncated: bool, count: int) -> 
     if not text and rows:
         return _reading(place, "pointer", "", 1, count, True)
     return _reading(place, "outline", text, 1, count, truncated)
+
+
+def _without_front(place: _Place) -> str:
+    """The text with empty lines for its front matter, whose last rule would make a heading of the line before it."""
+    if not place.text.lstrip("\ufeff").startswith("---"):
+        return place.text
+    from memoranda.notes.model import read_note
+
+    front = read_note(place.pointer.path, place.text.encode("utf-8", "replace")).front_lines
+    return "\n" * front + "\n".join(place.text.split("\n")[front:])
 
 
 def _beginning(text: str, budget: int) -> str:

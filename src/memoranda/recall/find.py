@@ -6,15 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memoranda.errors import InvalidPointer
 from memoranda.index.catalog import EntryRow, NoteRow, Said, Wrote
 from memoranda.index.indexes import Indexes
 from memoranda.notes.journal import agent_of
-from memoranda.notes.pointers import Pointer
+from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.times import format_instant, from_ms
 from memoranda.recall.items import Found
 from memoranda.recall.question import read_question
 from memoranda.recall.ranking import Fact, Ranked, rank
 from memoranda.recall.visibility import Asked, Standing, Visibility
+
+_SPARE = 8  # items ranked beyond those asked for, to take the place of passages that a note folds in
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,28 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> list[Found]:
     former = wanted.known_at is not None or wanted.history
     scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
     words = frozenset(term for group in question.query.groups for term in group.alternatives)
-    return candidates.items(rank(question, scores, candidates, wanted.k, candidates.accept), home, words)
+    ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept)
+    return _unfolded(candidates.items(ranked, home, words))[: wanted.k]
+
+
+def _unfolded(found: list[Found]) -> list[Found]:
+    """Without the passages that a note among them cites: the note says it, and its source leads to the passage."""
+    cited: dict[str, list[tuple[int, int]]] = {}
+    for item in found:
+        for source in item.sources if item.kind != "journal" else ():
+            if "/journal/" not in source or "#L" not in source:
+                continue
+            try:
+                pointer = parse_pointer(source)
+            except InvalidPointer:
+                continue  # written by hand; `doctor` lists it
+            cited.setdefault(pointer.path, []).append((pointer.start or 0, pointer.end or 0))
+
+    def folded(item: Found) -> bool:
+        lines = cited.get(item.path, ()) if item.kind == "journal" else ()
+        return any(start <= item.first <= end for start, end in lines)
+
+    return [item for item in found if not folded(item)]
 
 
 class _Candidates:
@@ -64,6 +88,7 @@ class _Candidates:
         asked = Asked(wanted.now, wanted.as_of, wanted.known_at, wanted.history)
         self._visibility = Visibility(indexes.catalog, asked)
         self._known_at = wanted.known_at
+        self._as_of = wanted.as_of is not None and not wanted.history
         self._notes: dict[str, Standing] = {}
         self._said: dict[str, Said] = {}
 
@@ -85,7 +110,9 @@ class _Candidates:
                 standing = self._notes[key]
                 brief = standing.brief
                 at = brief.valid_from if brief.valid_from is not None else brief.known_from * 1000
-                found[key] = Fact(key, at, title=brief.title, state=standing.state)
+                # Asked about another day, what held then is no worse for having been superseded since.
+                state = "current" if self._as_of and standing.state == "superseded" else standing.state
+                found[key] = Fact(key, at, title=brief.title, state=state)
             elif key in self._said:
                 found[key] = _fact(self._said[key])
         return found

@@ -11,9 +11,10 @@ import importlib
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from types import ModuleType
 
-from bench._common import CACHE, ROOT, Line, Options
+from bench._common import CACHE, ROOT, Line, Options, clean_up
 
 ROWS = ("importing", "recall", "remember", "sustained", "edit", "process", "memory", "peers", "locomo", "crash")
 
@@ -29,12 +30,19 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no row is called {', '.join(sorted(unknown))}")
     CACHE.mkdir(exist_ok=True)
     options = Options(args.scale, args.quick)
-    for name in args.rows or ROWS:
+    try:
+        _all(args.rows or ROWS, options, args.json)
+    finally:
+        clean_up()
+    return 0
+
+
+def _all(rows: Sequence[str], options: Options, as_json: bool) -> None:
+    for name in rows:
         if not (ROOT / "bench" / f"{name}.py").exists():
             print(f"\n{name}: not there", flush=True)
             continue
-        _row(name, importlib.import_module(f"bench.{name}"), options, args.json)
-    return 0
+        _row(name, importlib.import_module(f"bench.{name}"), options, as_json)
 
 
 def _row(name: str, module: ModuleType, options: Options, as_json: bool) -> None:

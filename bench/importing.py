@@ -6,14 +6,13 @@ with the Porter stemmer. It makes no copy of a file, no history in steps, no cat
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench._common import CACHE, Line, Options, context, files, new_home, opened, within
+from bench._common import CACHE, Line, Options, context, discard, files, new_home, opened, within
 from memoranda.index.indexes import Indexes
 from memoranda.operations import importing
 
@@ -24,7 +23,7 @@ def run(options: Options) -> Iterator[Line]:
     for size in options.sizes(100_000):
         source = files(size)
         bare, _ = _ours(source, size, "import-bare", indexes=False)
-        shutil.rmtree(CACHE / "import-bare")
+        discard(CACHE / "import-bare")
         parts = _yardstick(source)
         whole, progress = _ours(source, size, f"home-{size}", indexes=True)
         (CACHE / f"home-{size}.done").touch()  # it stays for the rows that follow
@@ -80,7 +79,7 @@ def _yardstick(source: Path) -> dict[str, float]:
 
 def _fast_import(data: list[tuple[str, bytes]]) -> None:
     folder = CACHE / "yard.git"
-    shutil.rmtree(folder, ignore_errors=True)
+    discard(folder)
     subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True)
     with subprocess.Popen(["git", "-C", str(folder), "fast-import", "--quiet"], stdin=subprocess.PIPE) as process:
         assert process.stdin is not None

@@ -26,6 +26,7 @@ from bench._common import (
     Line,
     Options,
     context,
+    discard,
     elapsed,
     faster,
     files,
@@ -121,7 +122,7 @@ def _index(size: int) -> float:
 
 def _start(peer: Peer, python: Path, size: int) -> subprocess.Popen[str]:
     place = CACHE / f"peer-{peer.package}"
-    shutil.rmtree(place, ignore_errors=True)
+    discard(place)
     place.mkdir()
     source = shutil.copytree(files(size), place / "notes")  # basic-memory writes into the files
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
@@ -164,7 +165,7 @@ def _environment(peer: Peer) -> Path:
         return python
     base = _interpreter(peer.least)
     tell(f"installing {peer.package} {peer.pinned} (once)")
-    shutil.rmtree(folder, ignore_errors=True)
+    discard(folder)
     install = [str(python), "-m", "pip", "install", "--quiet", f"{peer.package}=={peer.pinned}"]
     for command in ([str(base), "-m", "venv", str(folder)], install):
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -6,7 +6,6 @@ the commit, the branch. It writes no file for people and no index, which ours do
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench._common import CACHE, ROOT, Line, Options, context, faster, home_of, median, opened, subject, texts
+from bench._common import CACHE, ROOT, Line, Options, context, discard, faster, home_of, median, opened, subject, texts
 from memoranda.operations.remembering import NewNote, remember
 
 TITLE = "sustained: notes a second, all commits included"
@@ -86,7 +85,7 @@ class _Pygit2:
         self._git = pygit2
         pygit2.option(pygit2.enums.Option.ENABLE_FSYNC_GITDIR, True)
         folder = CACHE / "pygit2"
-        shutil.rmtree(folder, ignore_errors=True)
+        discard(folder)
         self._repository = pygit2.init_repository(str(folder), bare=True)
         self._who = pygit2.Signature("bench", "bench@localhost")
         blob = self._repository.create_blob(b"x")

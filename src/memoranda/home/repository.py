@@ -117,6 +117,10 @@ class Repository:
             if self.store.refs.head_commit() == commit:
                 return Snapshot(commit, last, tail)
 
+    def make_durable(self) -> None:
+        """Returns when every record read so far survives a loss of power, other processes' records too."""
+        self._log.sync(self._log.segment, self._log.end)
+
     def advanced(self, commit: str | None, seq: int) -> str | None:
         """The commit that holds exactly `commit` and the records up to `seq`, when our own group says so."""
         group = self._committer.last_group()

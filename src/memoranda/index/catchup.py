@@ -32,8 +32,9 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """What a catch-up did: whether anything changed, and whether everything was made again, and why."""
+    """What a catch-up did: what the catalog reflects now, whether anything changed, why everything was made again."""
 
+    snapshot: Snapshot
     changed: bool
     rebuilt: str | None = None
 
@@ -48,23 +49,26 @@ class CatchUp:
         self._catalog = catalog
         self._progress = progress
 
-    def run(self, snapshot: Snapshot) -> CaughtUp:
-        """One transaction; afterwards the catalog reflects `snapshot` and the ledger."""
-        catalog = self._catalog
-        ledger = self._repository.store.ref(LEDGER_REF)
+    def run(self) -> CaughtUp:
+        """One transaction; afterwards the catalog reflects the snapshot that is returned, and the ledger."""
+        catalog, repository = self._catalog, self._repository
+        snapshot, ledger = repository.snapshot(), repository.store.ref(LEDGER_REF)
         if self._reflects(snapshot, ledger):
-            return CaughtUp(False)
+            return CaughtUp(snapshot, False)
         catalog.db.execute("BEGIN IMMEDIATE")
         try:
-            if self._reflects(snapshot, ledger):  # another process did it while we waited
-                return CaughtUp(False)
-            rebuilt = self._take_in(snapshot, ledger)
-            catalog.set_state(commit=snapshot.commit or "", seq=str(snapshot.seq), ledger=ledger or "")
+            # Seen again now that nobody else writes: another process may have gone further while we waited.
+            snapshot, ledger = repository.snapshot(), repository.store.ref(LEDGER_REF)
+            changed, rebuilt = not self._reflects(snapshot, ledger), None
+            if changed:
+                repository.make_durable()  # a catalog ahead of the log would lie after a loss of power
+                rebuilt = self._take_in(snapshot, ledger)
+                catalog.set_state(commit=snapshot.commit or "", seq=str(snapshot.seq), ledger=ledger or "")
             catalog.db.execute("COMMIT")
         finally:
             if catalog.db.in_transaction:
                 catalog.db.execute("ROLLBACK")
-        return CaughtUp(True, rebuilt)
+        return CaughtUp(snapshot, changed, rebuilt)
 
     def _take_in(self, snapshot: Snapshot, ledger: str | None) -> str | None:
         from memoranda.index.fill import Filler  # here: a recall that finds everything up to date parses no note

@@ -95,14 +95,12 @@ class Indexes:
         """Brings catalog and content indexes to the present; returns the snapshot that they reflect now."""
         with self.lock:
             self._reopen_if_deleted()
-            snapshot = self.repository.snapshot()
             try:
-                self._bring(snapshot)
+                return self._bring()
             except (sqlite3.DatabaseError, IndexDamaged) as error:
                 self.notices.append(f"An index was damaged ({error}) and was made again.")
                 self.drop()
-                self._bring(snapshot)
-            return snapshot
+                return self._bring()
 
     def _reopen_if_deleted(self) -> None:
         """`.memoranda/` may be deleted while we hold its files open: then they are made again."""
@@ -111,12 +109,13 @@ class Indexes:
                 self._close()
                 return
 
-    def _bring(self, snapshot: Snapshot) -> None:
+    def _bring(self) -> Snapshot:
         started = time.monotonic()
-        done = CatchUp(self.repository, self.catalog, self._progress).run(snapshot)
+        done = CatchUp(self.repository, self.catalog, self._progress).run()
         self._feed_lexical()
         if done.changed and done.rebuilt:
             self._write_manifests(int((time.monotonic() - started) * 1000))
+        return done.snapshot
 
     def _feed_lexical(self) -> None:
         catalog, lexical = self.catalog, self.lexical

@@ -43,7 +43,8 @@ def golden_add(
     added = Question(" ".join(question.split()), tuple(expect), as_of, known_at)
 
     def build(_at: datetime) -> Draft:
-        data = golden.with_question(_file(home), added)
+        # The file as it stands: another process may have added a question, a person one by hand.
+        data = golden.with_question(home.repository.worktree.read(golden.PATH), added)
         reason = f"Add a golden question: {added.question}"
         return Draft("golden", reason, [Change(golden.PATH, data)], (), {}, context.user)
 

@@ -82,6 +82,18 @@ def test_two_homes_are_recalled_together_and_the_nearest_is_written(person: Pers
     assert person.json("read", own["id"], cwd=deep)["home"] == "personal"
 
 
+def test_one_broken_home_does_not_hide_the_other(person: Person) -> None:
+    person.json("remember", "Dana likes the harbour.")
+    project = person.home("project")
+    near = person.json("remember", "The harbour has seven berths.", cwd=project)
+    (person.folder / "data/memoranda/home/memory/home.yaml").write_text("][")
+    view = person.json("recall", "harbour", "--in", "notes", cwd=project)
+    assert [item["id"] for item in view["items"]] == [near["id"]]
+    assert any("home.yaml" in notice for notice in view["coverage"]["notices"])
+    assert "Note: " in person.says("recall", "harbour", cwd=project)
+    assert "Note: Your own Home is left out" in person.run("list", cwd=project).stderr
+
+
 # Remember, recall, read
 
 

@@ -159,6 +159,7 @@ class Frame:
         self.json: bool = args.json
         self._space: Space | None = None
         self._context: Context | None = None
+        self.told_notices = False  # whether the answer itself says which Homes were left out
         self.progress: local.Progress | None = Progress() if sys.stderr.isatty() else None
 
     @property
@@ -208,6 +209,9 @@ class Frame:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._space is not None:
+            if error is None and not self.told_notices:
+                for notice in self._space.notices:
+                    self.remark(f"Note: {notice}")
             self._space.close()
         self._clear()
 

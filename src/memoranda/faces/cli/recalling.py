@@ -51,6 +51,7 @@ def _recall(frame: Frame, args: argparse.Namespace) -> int:
         at=a_time(args.at, "at", end_of_day=True),
         history=args.history,
     )
+    frame.told_notices = True
     if frame.json:
         frame.document(view.json())
     else:

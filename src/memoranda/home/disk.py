@@ -75,7 +75,7 @@ class DiskStore:
 
     def changes(self, old: str | None, new: str) -> list[TreeChange]:
         out = self._git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old or _EMPTY_TREE, new)
-        return read_raw(out)
+        return read_raw(out.split(b"\0")[:-1])
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """False also when `old` does not exist here any more."""
@@ -121,11 +121,10 @@ class DiskStore:
         self._git.close()
 
 
-def read_raw(out: bytes) -> list[TreeChange]:
-    """The rows of Git's `--raw -z`; only regular files count as present."""
-    fields = out.split(b"\0")
+def read_raw(fields: Sequence[bytes]) -> list[TreeChange]:
+    """The rows of Git's `--raw -z`, two fields each; only regular files count as present."""
     found = []
-    for at in range(0, len(fields) - 1, 2):
+    for at in range(0, len(fields), 2):
         head, path = fields[at].split(b" "), fields[at + 1]
         old = head[2].decode() if head[0] in (b":100644", b":100755") else None
         new = head[3].decode() if head[1] in (b"100644", b"100755") else None

@@ -10,6 +10,8 @@ from memoranda.home.disk import read_raw
 from memoranda.home.git import Git
 from memoranda.home.store import TreeChange
 
+_LAST = 253402300799  # the end of the year 9999
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -32,16 +34,24 @@ def walk(git: Git, old: str | None, new: str, *, newest: int | None = None) -> I
     limit = [] if newest is None else [f"-{newest}"]
     out = git.run(
         "log", "--reverse", "--topo-order", "--raw", "-z", "--no-renames", "--no-abbrev", "--diff-merges=first-parent",
-        "--format=%x01%H%x02%ct%x02%an%x02%s%x01", *limit, *scope, "--",
+        "--format=tformat:%H%x00%ct%x00%an%x00%s", *limit, *scope, "--",
     )  # fmt: skip
-    parts = out.split(b"\x01")
-    for at in range(1, len(parts) - 1, 2):
-        commit, seconds, author, subject = parts[at].split(b"\x02", 3)
-        raw = parts[at + 1].strip(b"\n").lstrip(b"\0").strip(b"\n")
+    fields = out.split(b"\0")  # of each commit four, then two for each file: nothing in them holds a NUL
+    at = 0
+    while at + 4 < len(fields):
+        commit, seconds, author, subject = fields[at : at + 4]
+        rows = at = at + 4
+        while at < len(fields) and fields[at].lstrip(b"\n").startswith(b":"):
+            at += 2
         yield Step(
             commit.decode(),
-            datetime.fromtimestamp(int(seconds), UTC),
+            _time(int(seconds)),
             author.decode("utf-8", "replace"),
             subject.decode("utf-8", "replace"),
-            read_raw(raw) if raw else [],
+            read_raw([fields[rows].lstrip(b"\n"), *fields[rows + 1 : at]]) if at > rows else [],
         )
+
+
+def _time(seconds: int) -> datetime:
+    """A commit's date; one that no calendar has, which anybody can write, becomes the nearest that it has."""
+    return datetime.fromtimestamp(min(max(seconds, 0), _LAST), UTC)

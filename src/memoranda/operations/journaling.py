@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -156,16 +157,18 @@ class Sheets:
 
     def _size(self, path: str) -> int:
         try:
-            on_disk = (self._home.repository.root / path).stat().st_size
+            on_disk = os.stat(f"{self._home.repository.root}/{path}").st_size  # noqa: PTH116 - once a note
         except FileNotFoundError:
             on_disk = 0
         return on_disk + sum(map(len, self._bytes.get(path, ())))
 
     def _sheet(self, agent: str, day: date) -> str:
-        part = 1
+        """The first part of the day that is not full; the full ones are passed over the next time."""
+        part = self._home.sheets.get((agent, day), 1)
         while True:
             path = journal_path(agent, day, self._home.repository.replica.suffix, part)
             if self._size(path) < CLOSED_AT:
+                self._home.sheets[agent, day] = part
                 return path
             part += 1
 

@@ -133,16 +133,17 @@ def _remember(context: Context, home: OpenHome, new: NewNote, operation: str) ->
     def build(now: datetime) -> Draft:
         if note.supersedes:
             _check_chain(home, note)
-        written, changes = note, list[Change]()
+        sources, changes = note.sources, list[Change]()
         lines = list[dict[str, Any]]()
-        if not note.sources:
+        if not sources:
             source, changes, line = _record_call(context, home, note, session, now)
-            written = replace(note, sources=(source,))
+            sources = (source,)
             lines.append(line)
-        written = replace(written, recorded_at=now.replace(microsecond=0))
+        written = replace(note, sources=sources, recorded_at=now.replace(microsecond=0))
         data = write_note(written)
         folder = home.folder_with_room(folder_for(note.subject, now))
-        path = f"{folder}/{file_name(title_of(note.body), note_id)}"
+        title = title_of(note.body)
+        path = f"{folder}/{file_name(title, note_id)}"
         uri = str(Pointer(home.name, path, blob_id(data)))
         done.append(Remembered(note_id, uri, path, home.name, written.sources, note.supersedes, session))
         lines.append(
@@ -153,7 +154,7 @@ def _remember(context: Context, home: OpenHome, new: NewNote, operation: str) ->
         )  # fmt: skip
         verb = "Update" if operation == "update" else "Remember"
         about = f" {note.subject}" if note.subject else ""
-        reason = f"{verb}{about}: {title_of(note.body)}"
+        reason = f"{verb}{about}: {title}"
         trailers = {"Id": note_id, "Session": session, "Agent": context.agent}
         return Draft(operation, reason, [Change(path, data), *changes], lines, trailers, context.agent)
 

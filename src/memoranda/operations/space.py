@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,11 +27,15 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class OpenHome:
-    """One open Home with its indexes. `personal` marks the person's own, which no project brought along."""
+    """One open Home with its indexes. `personal` marks the person's own, which no project brought along.
+
+    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
+    """
 
     repository: Repository
     indexes: Indexes
     personal: bool = False
+    sheets: dict[tuple[str, date], int] = field(default_factory=dict)
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property

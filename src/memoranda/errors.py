@@ -7,7 +7,13 @@ MemorandaError
 │   ├── InvalidPointer                    memory_invalid_pointer
 │   └── InvalidPath                       memory_invalid_path
 ├── Refused                 exit 3   403  memory_refused
-│   └── ReadOnlyHome                      memory_home_read_only
+│   ├── ReadOnlyHome                      memory_home_read_only
+│   ├── SecretRefused                422  memory_secret_refused
+│   ├── PersonalDataRefused          422  memory_personal_data_refused
+│   ├── ClassificationRefused        422  memory_classification_refused
+│   ├── RuleOfTwo                         memory_rule_of_two
+│   ├── LegalHold                    409  memory_legal_hold
+│   └── ConfirmationRequired         409  memory_confirmation_required
 ├── NotFound                exit 4   404  memory_not_found
 │   ├── HomeNotFound                      memory_home_not_found
 │   └── UnknownNote                       memory_unknown_note
@@ -117,6 +123,56 @@ class ReadOnlyHome(Refused):
 
     code = "memory_home_read_only"
     title = "The Home is read-only"
+
+
+class SecretRefused(Refused):
+    """A password, a token, a key, a card or an account number in what was to be kept; nothing was written.
+
+    Its words name the kind and the position, never the value.
+    """
+
+    code = "memory_secret_refused"
+    status = 422
+    title = "A secret is not kept"
+
+
+class PersonalDataRefused(Refused):
+    """Personal data where the policy says `allow_personal_data: false`; nothing was written, no value is named."""
+
+    code = "memory_personal_data_refused"
+    status = 422
+    title = "Personal data is not kept here"
+
+
+class ClassificationRefused(Refused):
+    """Classified higher than the policy lets this agent write."""
+
+    code = "memory_classification_refused"
+    status = 422
+    title = "Classified too high"
+
+
+class RuleOfTwo(Refused):
+    """A session that has met untrusted content and private data would change state beyond itself without a person."""
+
+    code = "memory_rule_of_two"
+    title = "This needs a person"
+
+
+class LegalHold(Refused):
+    """What is under legal hold is neither forgotten, nor erased, nor let expire."""
+
+    code = "memory_legal_hold"
+    status = 409
+    title = "Under legal hold"
+
+
+class ConfirmationRequired(Refused):
+    """This takes away more than one thing at once and was not confirmed; nothing was removed."""
+
+    code = "memory_confirmation_required"
+    status = 409
+    title = "Confirm it first"
 
 
 class NotFound(MemorandaError):

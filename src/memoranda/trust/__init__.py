@@ -1,0 +1,1 @@
+"""What may be believed, kept and shown: labels and taint, secrets, personal data, injections, the envelope."""

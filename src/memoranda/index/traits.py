@@ -11,11 +11,13 @@ from collections.abc import Set as AbstractSet
 from memoranda.index._stopwords import word_set
 from memoranda.notes.lazyre import lazy
 
-QUESTION = 1  # ends by asking
+QUESTION = 1  # asks at its end
 TIME = 2  # says when: a day, a month, a year, "last week", "two days ago"
 NUMBER = 4  # holds a number
-NAME = 8  # holds a capitalised word inside a sentence
-PASSAGE = 16  # is a journal passage and not a note (set by the index, from the facet `in:journal`)
+PASSAGE = 8  # is a journal passage and not a note (set by the index, from the facet `in:journal`)
+NAMES = 48  # how many capitalised words it holds inside sentences, 0 to 3, see `names_of`
+_NAMES_SHIFT = 4
+_LAST_WORDS = 60  # characters; who asks often adds a word of politeness
 
 _MOMENTS = word_set(
     """
@@ -33,7 +35,7 @@ _NUMBERS = word_set(
     deux trois quatre cinq six sept huit neuf dix
     """
 )
-_ASKS = lazy(r"\?[\"'”»)\s]*$")
+_REMARK = lazy(r"\s*\[[^\]]*\]\s*$")  # what was shown, in brackets after what was said
 _NAMED = lazy(r"[^.!?\s\W] [A-ZÀ-Þ][a-zß-ÿ]{2}|, [A-ZÀ-Þ][a-zß-ÿ]{2}")
 _DIGIT = lazy(r"[0-9]")
 _YEAR = lazy(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
@@ -41,12 +43,18 @@ _YEAR = lazy(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
 def traits_of(text: str, words: AbstractSet[str]) -> int:
     """The traits of a text as a bit set; `words` are its words, case folded."""
-    traits = QUESTION if _ASKS.search(text[-200:]) else 0
+    last = _REMARK.sub("", text[-300:]) if text.endswith("]") else text
+    traits = QUESTION if "?" in last[-_LAST_WORDS:] else 0
     digit = _DIGIT.search(text) is not None
     if (words & _MOMENTS) or (words & _WHICH and words & _SPANS) or (digit and _YEAR.search(text)):
         traits |= TIME
     if digit or words & _NUMBERS:
         traits |= NUMBER
     if _NAMED.search(text):
-        traits |= NAME
+        traits |= min(len(_NAMED.findall(text)), 3) << _NAMES_SHIFT
     return traits
+
+
+def names_of(traits: int) -> int:
+    """How many capitalised words inside sentences a text with these traits holds, 3 for more."""
+    return (traits & NAMES) >> _NAMES_SHIFT

@@ -40,14 +40,21 @@ _WHEN = re.compile(
 _AMOUNT = re.compile(r"\bhow (?:many|often|much|old|long|far|tall|big)\b|\bcombien\b|\bquel age\b")
 _NAME = re.compile(r"\b(?:who|whom|whose|where|which|name|named|called|title|qui|ou|lequel|laquelle|nom|titre)\b")
 _AGO = re.compile(
-    r"\b(\d+|an?|one|two|three|four|five|six|a couple of|a few) (day|week|month|year)s? ago\b"
-    r"|\bil y a (\d+|une?|deux|trois|quatre|cinq|six|quelques) (jour|semaine|mois|an|annee)s?\b"
+    r"\b(\d+|an?|one|two|three|four|five|six|a couple of|a few) (day|week|month)s? ago\b"
+    r"|\bil y a (\d+|une?|deux|trois|quatre|cinq|six|quelques) (jour|semaine|mois)s?\b"
 )
 _COUNTS = {
     "a": 1, "an": 1, "one": 1, "un": 1, "une": 1, "two": 2, "deux": 2, "a couple of": 2, "three": 3, "trois": 3,
     "a few": 3, "quelques": 3, "four": 4, "quatre": 4, "five": 5, "cinq": 5, "six": 6,
 }  # fmt: skip
-_UNITS = {"day": 1, "jour": 1, "week": 7, "semaine": 7, "month": 30, "mois": 30, "year": 365, "an": 365, "annee": 365}
+_UNITS = {"day": 1, "jour": 1, "week": 7, "semaine": 7, "month": 30, "mois": 30}
+_DAY_WORDS = frozenset(
+    (
+        "yesterday", "today", "tonight", "tomorrow", "last", "next", "week", "weekend", "month", "ago",
+        "hier", "demain", "semaine", "mois", "derniere", "dernier", "prochaine", "prochain", "passee", "passe",
+    )
+)  # fmt: skip
+_DAY_NUMBER = re.compile(r"\d{1,2}(?:st|nd|rd|th|er)?")
 _ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?!\d)")
 _YEAR = re.compile(r"(?<![\d-])(?:19|20)\d\d(?![\d-])")
 _BEFORE = re.compile(
@@ -70,7 +77,7 @@ class Question:
 
     `when`, `amount` and `name` say that a time, a number, or a person, place or title is asked for. `days` are the
     days it names, absolute or from the asker's clock; `months` are (year or None, month), `years` those named without
-    a month.
+    a month. `dated` has bit i where group i of the query is a word of such a day, month or year.
     """
 
     text: str
@@ -81,6 +88,7 @@ class Question:
     days: tuple[Days, ...] = ()
     months: frozenset[tuple[int | None, int]] = frozenset()
     years: frozenset[int] = frozenset()
+    dated: int = 0
 
     def month_fits(self, at_ms: int) -> bool:
         """The time lies in a month that the question names, or in a year that it names without a month."""
@@ -105,7 +113,7 @@ def read_question(text: str, now: datetime) -> Question:
         return Question(text, query)
     plain = re.sub(r"['’]", " ", fold(text))
     found = list(_months(text, plain))
-    years = frozenset(int(year) for year in _YEAR.findall(plain))
+    years = frozenset([*(int(year) for year in _YEAR.findall(plain)), *_relative_years(plain, now)])
     months = frozenset((year, month) for month, _, _ in found for year in (years or {None}))
     days = [*_named_days(found, plain, years, now), *_relative_days(plain, now)]
     return Question(
@@ -117,7 +125,22 @@ def read_question(text: str, now: datetime) -> Question:
         tuple(days),
         months,
         frozenset() if found else years,
+        _dated(query, bool(found), bool(days), years),
     )
+
+
+def _dated(query: Query, month: bool, day: bool, years: frozenset[int]) -> int:
+    """The groups of the query that say when, as a bit set."""
+    mask = 0
+    for i, group in enumerate(query.groups):
+        word = group.word
+        if (
+            (month and word in _MONTHS)
+            or (day and (word in _WEEKDAYS or word in _DAY_WORDS or _DAY_NUMBER.fullmatch(word)))
+            or (word.isdigit() and int(word) in years)
+        ):
+            mask |= 1 << i
+    return mask
 
 
 def _months(text: str, plain: str) -> Iterator[tuple[int, int, int]]:
@@ -146,6 +169,13 @@ def _named_days(months: list[tuple[int, int, int]], plain: str, years: frozenset
                 yield from _day(year_named, month, int(number[1]))
 
 
+def _relative_years(plain: str, now: datetime) -> Iterator[int]:
+    if re.search(r"\b(?:this year|cette annee)\b", plain):
+        yield now.year
+    if re.search(r"\b(?:last year|(?:annee|an) (?:derniere?|passee?))\b", plain):
+        yield now.year - 1
+
+
 def _relative_days(plain: str, now: datetime) -> Iterator[Days]:
     today = now.astimezone(UTC).date()
     monday = today - timedelta(today.weekday())
@@ -162,8 +192,6 @@ def _relative_days(plain: str, now: datetime) -> Iterator[Days]:
         (r"last weekend|week-end dernier", monday - timedelta(2), monday - timedelta(1)),
         (r"this month|ce mois", first, today),
         (r"last month|mois (?:dernier|passe)", last_month, first - timedelta(1)),
-        (r"this year|cette annee", today.replace(month=1, day=1), today),
-        (r"last year|(?:annee|an) (?:derniere?|passee?)", date(today.year - 1, 1, 1), date(today.year - 1, 12, 31)),
     ]
     for pattern, start, end in spans:
         if re.search(rf"\b(?:{pattern})\b", plain):

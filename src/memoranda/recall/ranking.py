@@ -14,26 +14,27 @@ from typing import Protocol
 
 from memoranda.index.analysis import fold
 from memoranda.index.lexical import Accept, Held, Scores
-from memoranda.index.traits import NAME, NUMBER, QUESTION, TIME
+from memoranda.index.traits import NAMES, NUMBER, QUESTION, TIME, names_of
 from memoranda.recall.question import Question
 
 # Fitted on LoCoMo conversations 1 to 5 by the listwise likelihood of the evidence (bench/locomo.py --fit), rounded.
-# Left-one-conversation-out, dropping `answer` costs 6 points of MRR, `session`, `speaker`, `month` and `near` one
-# each; own BM25 instead of covered words, phrases, expansion by co-occurring words and synonyms earned nothing.
+# Left one conversation out, doing without `answer` costs 5 points of MRR, without `near`, `session`, `speaker`,
+# `month`, `when` one or two each. BM25 in the place of covered words, phrases, the length of an entry, its place in the
+# session, co-occurring words and synonyms earned nothing.
 PASSAGE_WEIGHTS = {
-    "words": 1.6,  # the share of the question's idf in the passage itself
-    "near": 5.8,  # the same where each word counts where it stands nearest, see NEAR
-    "answer": 4.1,  # the share in the entry before, when that asks
-    "session": 4.5,  # the share in the passages of its session that were found, more when more hold a word
-    "speaker": 1.9,  # its own share, when the question names its speaker and no other
-    "asks": -0.85,  # its own share, when it asks itself
+    "near": 8.8,  # the share of the question's idf, each word counted where it stands nearest, see NEAR
+    "answer": 3.6,  # the share in the entry before, when that asks
+    "session": 4.2,  # the share in the passages of its session that were found, more when more hold a word
+    "speaker": 1.8,  # its own share, when the question names its speaker and no other
+    "asks": -0.9,  # its own share, when it asks itself
     "month": 4.4,  # said in a month, or a year, that the question names
-    "day": 9.1,  # said on a day that the question names; less with every day away from it
+    "day": 9.4,  # said on a day that the question names; less with every day away from it
     "when": 2.5,  # names a day or a month, and the question asks when
-    "amount": 2.5,  # holds a number, and the question asks how many
-    "name": 1.1,  # holds a name, and the question asks who, where or which
+    "amount": 2.6,  # holds a number, and the question asks how many
+    "names": 1.0,  # for each name it holds, up to three, when the question asks who, where or which
 }
-NEAR = (1.0, 0.8, 0.6)  # what a word counts in the passage, one and two entries away
+# What a word counts in the passage, and so many entries before or after it. Two entries before is the same speaker.
+NEAR = {0: 1.0, -1: 0.6, 1: 0.5, -2: 0.7, 2: 0.4}
 _SATURATION = 1.2  # so many further passages of a session with a word are worth as much as the first
 
 # What was remembered on purpose comes before what was merely said: a note with all words of the question stands half
@@ -47,7 +48,7 @@ NOTE_WEIGHTS = {
     "day": 7.0,
     "when": 2.0,
     "amount": 2.0,
-    "name": 0.8,
+    "names": 0.4,
     "superseded": -5.0,  # less than a title is worth: an exact title is not hidden by a successor
     "ended": -2.5,
 }
@@ -118,6 +119,16 @@ def passes_floor(scores: Scores, mask: int) -> bool:
     )
 
 
+def _shown(question: Question, scores: Scores, fact: Fact, mask: int) -> bool:
+    """What was said on the day that the question names has the words of that day, written or not."""
+    if passes_floor(scores, mask):
+        return True
+    at = fact.at_ms
+    if question.dated and mask and at is not None and (question.month_fits(at) or question.closeness(at)):
+        return scores.share(mask | question.dated) >= FLOOR_SHARE
+    return False
+
+
 def _ranked(key: str, signals: Mapping[str, float], weights: Mapping[str, float]) -> Ranked:
     why = {name: round(weights[name] * value / _SCALE, 6) for name, value in signals.items() if value}
     return Ranked(key, round(sum(why.values()), 6), why)
@@ -133,8 +144,8 @@ def _timely(question: Question, fact: Fact, traits: int) -> dict[str, float]:
         signals["when"] = 1.0
     if question.amount and traits & NUMBER:
         signals["amount"] = 1.0
-    if question.name and traits & NAME:
-        signals["name"] = 1.0
+    if question.name and traits & NAMES:
+        signals["names"] = float(names_of(traits))
     return signals
 
 
@@ -148,7 +159,7 @@ def _notes(question: Question, scores: Scores, facts: Facts, keys: Sequence[str]
     ranked = []
     for key, held in scores.held(keys).items():
         fact = known.get(key)
-        if fact is None or not passes_floor(scores, held.mask):
+        if fact is None or not _shown(question, scores, fact, held.mask):
             continue
         signals = {"words": held.score / most, "cover": scores.share(held.mask)}
         if fact.title and _plain(fact.title) == asked:
@@ -192,26 +203,25 @@ class _Passages:
         for key in self._shown:
             fact, held = self._facts[key], self._held[key]
             near = self._neighbours(fact)
-            if not any(passes_floor(self._scores, mask) for mask in (held.mask, *(h.mask for _, h in near))):
-                continue
-            ranked.append(_ranked(key, self._signals(fact, held, near), PASSAGE_WEIGHTS))
+            together = held.mask
+            for _, other in near:
+                together |= other.mask
+            if _shown(self._question, self._scores, fact, together):
+                ranked.append(_ranked(key, self._signals(fact, held, near), PASSAGE_WEIGHTS))
         return ranked
 
     def _signals(self, fact: Fact, held: Held, near: Sequence[tuple[int, Held]]) -> dict[str, float]:
         share, content = self._share, self._content
-        mask = held.mask & content
-        own = share(mask)
-        signals = {"words": own, "near": own * NEAR[0]}
-        seen = mask
-        for distance in range(1, _AROUND + 1):
-            here = 0
-            for place, other in near:
-                if abs(place) == distance:
-                    here |= other.mask & content
-                if place == -1 and other.traits & QUESTION:
-                    signals["answer"] = share(other.mask & content)
-            signals["near"] += NEAR[distance] * share(here & ~seen)
-            seen |= here
+        own = share(held.mask & content)
+        signals = {"near": 0.0}
+        seen = 0
+        # In the order of what a word counts there: a word counts once, where it counts most.
+        for place, other in sorted([(0, held), *near], key=lambda item: -NEAR[item[0]]):
+            mask = other.mask & content
+            signals["near"] += NEAR[place] * share(mask & ~seen)
+            seen |= mask
+            if place == -1 and other.traits & QUESTION:
+                signals["answer"] = share(mask)
         signals["session"] = self._sessions.get(fact.session, 0.0)
         if self._named == {fact.speaker}:
             signals["speaker"] = own

@@ -74,7 +74,7 @@ class Repository:
         self._log = IntakeLog(self.layout.own)
         self._activity = Activity(self.layout, self.store.refs, context.clock)
         self._committer = Committer(
-            self.layout, self.store, self.store.refs, self._log, self.replica.id, self._activity
+            self.layout, self.store, self.store.refs, self._log, self.replica.id, self._activity, self.worktree
         )
         self.git_index = GitIndex(self.layout, self._git, self.worktree)
         self.outside = Outside(self.layout, self.worktree, self.ours)
@@ -117,9 +117,16 @@ class Repository:
             if self.store.refs.head_commit() == commit:
                 return Snapshot(commit, last, tail)
 
+    def pen(self, replica: str) -> Pen:
+        """What tells whether a line of that replica's ledger was written by this installation."""
+        return Pen(self.keys, self.marker.id, replica)
+
     def make_durable(self) -> None:
         """Returns when every record read so far survives a loss of power, other processes' records too."""
-        self._log.sync(self._log.segment, self._log.end)
+        try:
+            self._log.sync(self._log.segment, self._log.end)
+        except ReadOnlyHome:
+            return  # every write is refused from now on and says why; what is there can still be read
 
     def advanced(self, commit: str | None, seq: int) -> str | None:
         """The commit that holds exactly `commit` and the records up to `seq`, when our own group says so."""
@@ -400,6 +407,7 @@ class Repository:
         """Commits what the log holds; returns why something remains."""
         if self.read_only:
             return None
+        self.git_index.unlock()
         return self._committer.flush(wait=wait)
 
     def tidy(self) -> bool:
@@ -407,24 +415,17 @@ class Repository:
         if self.read_only:
             return True
         self._make_safe()
-        touched = dict(self._committer.unindexed)
         commit = self.store.refs.head_commit()
         indexed = self.git_index.reflects()
-        if not touched and indexed == commit:
+        if commit is None or indexed == commit:
             return True
         if self._activity.busy():
             return False
-        if commit is not None and indexed != commit:
-            if indexed is not None and not self.store.get(indexed):
-                indexed = None
-            for change in self.store.changes(indexed, commit):
-                if change.path in self.ours:
-                    touched.setdefault(change.path, (change.old, change.new))
-        if not self.git_index.advance(touched, commit):
+        if indexed is not None and not self.store.get(indexed):
+            indexed = None
+        changes = self.store.changes(indexed, commit)
+        if not self.git_index.advance({c.path: (c.old, c.new) for c in changes if c.path in self.ours}, commit):
             return False
-        for path, pair in touched.items():
-            if self._committer.unindexed.get(path) == pair:
-                del self._committer.unindexed[path]
         self.store.consolidate()
         self._rotate()
         return True

@@ -11,17 +11,17 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from memoranda.errors import IndexDamaged
+from memoranda.index import testimony
 from memoranda.index.recipe import Recipe
-from memoranda.notes.chains import Link
+from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 1)
+RECIPE = Recipe("catalog", 2)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -48,10 +48,6 @@ CREATE TABLE IF NOT EXISTS entries (
 CREATE INDEX IF NOT EXISTS entries_key ON entries (key);
 CREATE UNIQUE INDEX IF NOT EXISTS entries_place ON entries (path, place);
 CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
-CREATE TABLE IF NOT EXISTS ledger (
-  about TEXT PRIMARY KEY, kind TEXT NOT NULL, at INTEGER, session TEXT, agent TEXT, user TEXT, origin TEXT,
-  taint TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS ledger_session ON ledger (session);
 CREATE TABLE IF NOT EXISTS feed (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, live INTEGER NOT NULL);
 """
 
@@ -63,111 +59,12 @@ _LISTS = ("taint", "sources", "supersedes", "tags", "links", "problems")
 _FEW = 400  # parameters of one SQL statement
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRow:
-    """A note as the catalog knows it.
-
-    `key` is its document in the content indexes; `known_to` is None while the row is what the path holds (`live`).
-    """
-
-    row: int
-    path: str
-    blob: str
-    key: str
-    id: str
-    live: bool
-    known_from: datetime
-    known_to: datetime | None
-    kind: str
-    subject: str | None
-    scope: str
-    owner: dict[str, str]
-    valid_from: datetime | None
-    valid_to: datetime | None
-    recorded_at: str | None
-    confidence: float | None
-    origin: str
-    taint: tuple[str, ...]
-    reviewed: bool
-    classification: str
-    generated: bool
-    sources: tuple[str, ...]
-    supersedes: tuple[str, ...]
-    title: str
-    tags: tuple[str, ...]
-    links: tuple[str, ...]
-    body: str
-    front_lines: int
-    problems: tuple[str, ...]
-
-    def known_at(self, t: datetime) -> bool:
-        return self.known_from <= t and (self.known_to is None or t < self.known_to)
-
-    def link(self) -> Link:
-        return Link(self.id, self.supersedes, self.valid_from, self.valid_to, self.known_from)
-
-
-class Brief(NamedTuple):
-    """What is needed to judge whether a note may be shown; times as the table keeps them (known: s, valid: ms)."""
-
-    key: str
-    row: int
-    path: str
-    id: str
-    live: int
-    known_from: int
-    known_to: int | None
-    kind: str
-    valid_from: int | None
-    valid_to: int | None
-    title: str
-
-
-class Said(NamedTuple):
-    """A journal entry as ranking sees it: `at` and `recorded` in milliseconds, `recorded` by the ledger."""
-
-    key: str
-    at: int
-    path: str
-    place: int
-    session: str | None
-    speaker: str
-    recorded: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class EntryRow:
-    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines."""
-
-    path: str
-    place: int
-    id: str
-    key: str
-    at: datetime
-    speaker: str
-    first: int
-    last: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Wrote:
-    """What the ledger says of a note's bytes (by blob) or of a journal entry (by id)."""
-
-    kind: str
-    at: datetime | None
-    session: str | None
-    agent: str | None
-    user: str | None
-    origin: str | None
-    taint: tuple[str, ...]
-
-
 class Catalog:
     """The open catalog of one Home. One thread at a time."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.db = connection
+        self.ledger = testimony.Testimony(connection)
 
     @staticmethod
     def open(directory: Path) -> Catalog:
@@ -178,7 +75,7 @@ class Catalog:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
-                db.executescript(_SCHEMA)
+                db.executescript(_SCHEMA + testimony.SCHEMA)
         except sqlite3.DatabaseError as error:
             raise IndexDamaged(
                 "The catalog cannot be read.", why=str(error), remedy="Run `memoranda index rebuild`: it is a cache."
@@ -389,18 +286,6 @@ class Catalog:
         """The blobs of all files there are now."""
         return {row[0] for row in self.db.execute("SELECT blob FROM files")}
 
-    # Ledger
-
-    def wrote(self, about: Iterable[str]) -> dict[str, Wrote]:
-        """What the ledger says about blobs of notes and ids of entries."""
-        found: dict[str, Wrote] = {}
-        wanted = list(dict.fromkeys(about))
-        for at in range(0, len(wanted), _FEW):
-            part = wanted[at : at + _FEW]
-            for row in self.db.execute(f"{_SELECT_LEDGER} WHERE about IN ({_marks(part)})", part):
-                found[row[0]] = Wrote(row[1], from_ms(row[2]), row[3], row[4], row[5], row[6], _tuple(row[7]))
-        return found
-
 
 _SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text FROM entries"
 _SELECT_SAID = (
@@ -408,7 +293,6 @@ _SELECT_SAID = (
     " LEFT JOIN ledger l ON l.about = e.id "
 )
 _SELECT_BRIEF = f"SELECT {', '.join(Brief._fields)} FROM notes"
-_SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint FROM ledger"
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -7,8 +7,9 @@ branch), the catalog is made again.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from memoranda.home.record import Record
 from memoranda.home.repository import Repository
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
+from memoranda.index.testimony import Line, take_in
 from memoranda.index.version import Version
 from memoranda.notes.journal import is_journal_path
 
@@ -169,7 +171,15 @@ class CatchUp:
                     self._filler.append(version, change.old, change.data)
                 else:
                     self._filler.step(version, change.data if change.new else None)
-            self._filler.ledger(line for text in record.ledger for line in read_lines(text.encode()))
+            take_in(self._catalog.db, self._lines(record.ledger, self._repository.replica.id))
+
+    def _lines(self, texts: Iterable[str], replica: str) -> Iterator[Line]:
+        """The lines that are JSON objects, each with whether this installation wrote it as it stands."""
+        pen = self._repository.pen(replica)
+        for text in texts:
+            for fields in read_lines(text.encode()):
+                name = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+                yield Line(fields, name, pen.vouches(text))
 
     def _ledger(self, commit: str | None) -> None:
         """Takes in the ledger's lines that are new since the last time: segments only ever grow."""
@@ -189,7 +199,8 @@ class CatchUp:
                     continue
                 found = store.get(blob)
                 data = found.data if found else b""
-                self._filler.ledger(read_lines(data[size:]))
+                texts = data[size:].decode("utf-8", "replace").splitlines()
+                take_in(self._catalog.db, self._lines(texts, folder.decode()))
                 consumed[path] = (blob, len(data))
         self._catalog.set_state(segments=json.dumps([[name, *pair] for name, pair in sorted(consumed.items())]))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from memoranda.index.catalog import Catalog, document_title, note_key, note_values
 from memoranda.index.version import Version
 from memoranda.notes.journal import Entry, day_of, is_journal_path, parse_journal
 from memoranda.notes.model import read_note
-from memoranda.notes.times import parse_instant, to_ms
+from memoranda.notes.times import to_ms
 
 _INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 28)})"
 
@@ -126,40 +124,6 @@ class Filler:
             ],
         )
 
-    def ledger(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Takes in what lines of the ledger say about notes and entries; saying it again changes nothing."""
-        rows = []
-        for line in lines:
-            at = _instant(line.get("at"))
-            common = (line.get("session"), line.get("agent"), line.get("user"), line.get("origin"))
-            taint = json.dumps(line.get("taint") or [])
-            for about in _abouts(line):
-                rows.append((about, str(line.get("kind")), at, *common, taint))
-        # The earliest line about some bytes counts: who wrote the same text again later is not its author.
-        self._db.executemany(
-            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (about) DO UPDATE SET kind = excluded.kind,"
-            " at = excluded.at, session = excluded.session, agent = excluded.agent, user = excluded.user,"
-            " origin = excluded.origin, taint = excluded.taint WHERE excluded.at < ledger.at",
-            rows,
-        )
-
 
 def _mark(key: str, entry: Entry) -> tuple[str, int, int]:
     return key, entry.start, entry.end
-
-
-def _abouts(line: Mapping[str, Any]) -> list[str]:
-    kind = line.get("kind")
-    if kind == "entry":
-        return [str(line.get("id"))]
-    if kind == "entries":
-        return [str(item) for item in line.get("ids", ())]
-    if kind == "write" and line.get("blob"):
-        return [str(line["blob"])]
-    if kind == "writes":
-        return [str(item) for item in line.get("blobs", ())]
-    return []
-
-
-def _instant(value: object) -> int | None:
-    return to_ms(parse_instant(value)) if isinstance(value, str) else None

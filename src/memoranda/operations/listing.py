@@ -9,7 +9,8 @@ from datetime import datetime
 
 from memoranda.context import Context
 from memoranda.errors import ChainConflict
-from memoranda.index.catalog import Catalog, NoteRow
+from memoranda.index.catalog import Catalog
+from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Chains, unknown_note
 from memoranda.notes.paths import title_of
 from memoranda.notes.pointers import Pointer
@@ -137,7 +138,7 @@ def history(context: Context, space: Space, note_id: str) -> list[Link]:
     home, rows = chain_of(context, space, note_id)
     chains = Chains(row.link() for row in rows)
     by_id = {row.id: row for row in reversed(rows)}
-    wrote = home.indexes.catalog.wrote(row.blob for row in rows)
+    wrote = home.indexes.catalog.ledger.wrote(row.blob for row in rows)
     now = context.now()
     found = []
     for member in chains.members(note_id):

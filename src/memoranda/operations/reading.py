@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.index.catalog import NoteRow
+from memoranda.index.rows import NoteRow
 from memoranda.notes import markdown
 from memoranda.notes.chains import Chains
 from memoranda.notes.ids import is_note_id

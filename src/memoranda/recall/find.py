@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.errors import InvalidPointer
-from memoranda.index.catalog import EntryRow, NoteRow, Said, Wrote
 from memoranda.index.indexes import Indexes
+from memoranda.index.rows import EntryRow, NoteRow, Said
+from memoranda.index.testimony import Wrote
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.times import format_instant, from_ms
@@ -127,7 +128,7 @@ class _Candidates:
             row.row: row for row in self._catalog.rows([self._notes[k].brief.row for k in keys if k in self._notes])
         }
         entries = self._catalog.entries_by_key([item.key for item in ranked if item.key in self._said])
-        wrote = self._catalog.wrote(entry.id for entry in entries.values())
+        wrote = self._catalog.ledger.wrote(entry.id for entry in entries.values())
         found = []
         for item in ranked:
             if item.key in self._notes:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoranda.index.catalog import Brief, Catalog
+from memoranda.index.catalog import Catalog
+from memoranda.index.rows import Brief
 from memoranda.notes.times import to_ms
 
 

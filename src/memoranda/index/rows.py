@@ -1,0 +1,96 @@
+"""The rows of the catalog as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from memoranda.notes.chains import Link
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A note as the catalog knows it.
+
+    `key` is its document in the content indexes; `known_to` is None while the row is what the path holds (`live`).
+    """
+
+    row: int
+    path: str
+    blob: str
+    key: str
+    id: str
+    live: bool
+    known_from: datetime
+    known_to: datetime | None
+    kind: str
+    subject: str | None
+    scope: str
+    owner: dict[str, str]
+    valid_from: datetime | None
+    valid_to: datetime | None
+    recorded_at: str | None
+    confidence: float | None
+    origin: str
+    taint: tuple[str, ...]
+    reviewed: bool
+    classification: str
+    generated: bool
+    sources: tuple[str, ...]
+    supersedes: tuple[str, ...]
+    title: str
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    body: str
+    front_lines: int
+    problems: tuple[str, ...]
+
+    def known_at(self, t: datetime) -> bool:
+        return self.known_from <= t and (self.known_to is None or t < self.known_to)
+
+    def link(self) -> Link:
+        return Link(self.id, self.supersedes, self.valid_from, self.valid_to, self.known_from)
+
+
+class Brief(NamedTuple):
+    """What is needed to judge whether a note may be shown; times as the table keeps them (known: s, valid: ms)."""
+
+    key: str
+    row: int
+    path: str
+    id: str
+    live: int
+    known_from: int
+    known_to: int | None
+    kind: str
+    valid_from: int | None
+    valid_to: int | None
+    title: str
+
+
+class Said(NamedTuple):
+    """A journal entry as ranking sees it: `at` and `recorded` in milliseconds, `recorded` by the ledger."""
+
+    key: str
+    at: int
+    path: str
+    place: int
+    session: str | None
+    speaker: str
+    recorded: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines."""
+
+    path: str
+    place: int
+    id: str
+    key: str
+    at: datetime
+    speaker: str
+    first: int
+    last: int
+    text: str

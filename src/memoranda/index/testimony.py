@@ -1,0 +1,234 @@
+"""What the lines of the ledger mean for the catalog: who wrote what, what became of sessions, what people attested.
+
+A line counts as vouched when its MAC is right under this installation's key. Reviews, tombstones and everything that
+would make more of a note count only when vouched; a line that makes less of it (a taint) always counts.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memoranda.notes.times import from_ms, parse_instant, to_ms
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS ledger (
+  about TEXT PRIMARY KEY, kind TEXT NOT NULL, at INTEGER, session TEXT, agent TEXT, user TEXT, origin TEXT,
+  taint TEXT NOT NULL, op TEXT, vouched INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS ledger_session ON ledger (session);
+CREATE TABLE IF NOT EXISTS sessions (
+  line TEXT PRIMARY KEY, session TEXT NOT NULL, event TEXT NOT NULL, at INTEGER, user TEXT, agent TEXT, reason TEXT,
+  source TEXT, vouched INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS sessions_session ON sessions (session);
+CREATE TABLE IF NOT EXISTS reviews (
+  line TEXT PRIMARY KEY, id TEXT NOT NULL, blob TEXT NOT NULL, verdict TEXT NOT NULL, reviewer TEXT, at INTEGER,
+  comment TEXT, signature TEXT, fields TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS reviews_blob ON reviews (blob);
+CREATE INDEX IF NOT EXISTS reviews_id ON reviews (id);
+CREATE TABLE IF NOT EXISTS tombstones (
+  hash TEXT PRIMARY KEY, at INTEGER, reason TEXT, lifted INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_FEW = 400  # parameters of one SQL statement
+_SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched FROM ledger"
+_SELECT_REVIEW = "SELECT id, blob, verdict, reviewer, at, comment, signature, fields FROM reviews"
+TABLES = ("ledger", "sessions", "reviews", "tombstones")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """What the ledger says of a note's bytes (by blob) or of a journal entry (by id)."""
+
+    kind: str
+    at: datetime | None
+    session: str | None
+    agent: str | None
+    user: str | None
+    origin: str | None
+    taint: tuple[str, ...]
+    op: str | None
+    vouched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvent:
+    """Something that befell a session: `event` is open, taint or close; `source` the entry or pointer behind it."""
+
+    session: str
+    event: str
+    at: datetime | None
+    user: str | None
+    agent: str | None
+    reason: str | None
+    source: str | None
+    vouched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """An attestation of one note's exact bytes: `verdict` is accept, reject or revoke."""
+
+    id: str
+    blob: str
+    verdict: str
+    reviewer: str | None
+    at: datetime | None
+    comment: str | None
+    signature: str | None
+    fields: dict[str, Any]
+
+
+class Testimony:
+    """The catalog's tables of what the ledger says, as they are asked."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def wrote(self, about: Iterable[str]) -> dict[str, Wrote]:
+        """What the ledger says about blobs of notes and ids of entries."""
+        found: dict[str, Wrote] = {}
+        wanted = list(dict.fromkeys(about))
+        for at in range(0, len(wanted), _FEW):
+            part = wanted[at : at + _FEW]
+            for row in self._db.execute(f"{_SELECT_LEDGER} WHERE about IN ({_marks(part)})", part):
+                who = (row[3], row[4], row[5], row[6])
+                found[row[0]] = Wrote(row[1], from_ms(row[2]), *who, tuple(json.loads(row[7])), row[8], bool(row[9]))
+        return found
+
+    def session_events(self, session: str | None = None) -> Iterator[SessionEvent]:
+        """What befell all sessions, or one of them, in the order of time."""
+        where, values = ("WHERE session = ?", (session,)) if session is not None else ("", ())
+        query = (
+            f"SELECT session, event, at, user, agent, reason, source, vouched FROM sessions {where} ORDER BY at, line"
+        )
+        for row in self._db.execute(query, values):
+            yield SessionEvent(row[0], row[1], from_ms(row[2]), *row[3:7], bool(row[7]))
+
+    def reviews(self, *, blobs: Iterable[str] = (), note_id: str | None = None) -> list[Review]:
+        """The attestations of these bytes, or of every state of a note, oldest first."""
+        rows: list[Any] = []
+        if note_id is not None:
+            rows = self._db.execute(f"{_SELECT_REVIEW} WHERE id = ? ORDER BY at, line", (note_id,)).fetchall()
+        wanted = list(dict.fromkeys(blobs))
+        for at in range(0, len(wanted), _FEW):
+            part = wanted[at : at + _FEW]
+            rows += self._db.execute(f"{_SELECT_REVIEW} WHERE blob IN ({_marks(part)}) ORDER BY at, line", part)
+        return [Review(r[0], r[1], r[2], r[3], from_ms(r[4]), r[5], r[6], json.loads(r[7])) for r in rows]
+
+    def tombstoned(self, hashes: Iterable[str]) -> dict[str, str | None]:
+        """hash -> reason of those hashes under which something was forgotten and not allowed again."""
+        found: dict[str, str | None] = {}
+        wanted = list(dict.fromkeys(hashes))
+        for at in range(0, len(wanted), _FEW):
+            part = wanted[at : at + _FEW]
+            query = f"SELECT hash, reason FROM tombstones WHERE lifted = 0 AND hash IN ({_marks(part)})"
+            found.update(self._db.execute(query, part).fetchall())
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: its fields, a name that no other line has, and whether this installation vouches for it."""
+
+    fields: Mapping[str, Any]
+    name: str
+    vouched: bool
+
+
+def take_in(db: sqlite3.Connection, lines: Iterable[Line]) -> None:
+    """Writes what the lines say into the tables; saying it again changes nothing."""
+    for line in lines:
+        kind = line.fields.get("kind")
+        if kind == "session":
+            _session(db, line)
+        elif kind == "review":
+            _review(db, line)
+        elif kind == "tombstone" and line.vouched:
+            _tombstone(db, line)
+        else:
+            _wrote(db, line)
+
+
+def _wrote(db: sqlite3.Connection, line: Line) -> None:
+    fields = line.fields
+    common = (_text(fields, "session"), _text(fields, "agent"), _text(fields, "user"), _text(fields, "origin"))
+    taint = json.dumps(taint_of(fields))
+    rows = [
+        (about, str(fields.get("kind")), _instant(fields.get("at")), *common, taint, _text(fields, "op"), line.vouched)
+        for about in _abouts(fields)
+    ]
+    # The earliest line about some bytes counts: who wrote the same text again later is not its author. A line that is
+    # vouched for beats one that is not, whatever time that one claims.
+    db.executemany(
+        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (about) DO UPDATE SET"
+        " kind = excluded.kind, at = excluded.at, session = excluded.session, agent = excluded.agent, user = excluded.user,"
+        " origin = excluded.origin, taint = excluded.taint, op = excluded.op, vouched = excluded.vouched"
+        " WHERE excluded.vouched > ledger.vouched OR (excluded.vouched = ledger.vouched AND excluded.at < ledger.at)",
+        rows,
+    )
+
+
+def _session(db: sqlite3.Connection, line: Line) -> None:
+    f = line.fields
+    if not isinstance(f.get("session"), str):
+        return
+    values = (
+        line.name, f["session"], str(f.get("event")), _instant(f.get("at")), _text(f, "user"), _text(f, "agent"),
+        _text(f, "reason"), _text(f, "source"), line.vouched,
+    )  # fmt: skip
+    db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+
+def _review(db: sqlite3.Connection, line: Line) -> None:
+    f = line.fields
+    signature = _text(f, "signature")
+    if not line.vouched and signature is None:
+        return
+    values = (
+        line.name, str(f.get("id")), str(f.get("blob")), str(f.get("verdict")), _text(f, "reviewer"),
+        _instant(f.get("at")), _text(f, "comment"), signature, json.dumps(dict(f)),
+    )  # fmt: skip
+    db.execute("INSERT OR IGNORE INTO reviews VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+
+def _tombstone(db: sqlite3.Connection, line: Line) -> None:
+    f = line.fields
+    at = _instant(f.get("at"))
+    db.execute(
+        "INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO UPDATE SET at = excluded.at,"
+        " reason = excluded.reason, lifted = excluded.lifted WHERE excluded.at >= tombstones.at",
+        (str(f.get("hash")), at, _text(f, "reason"), int(f.get("event") == "lift")),
+    )
+
+
+def taint_of(fields: Mapping[str, Any]) -> list[str]:
+    """The taint that a line stamps, as a list of words."""
+    taint = fields.get("taint")
+    return [str(item) for item in taint] if isinstance(taint, list) else []
+
+
+def _abouts(line: Mapping[str, Any]) -> list[str]:
+    kind = line.get("kind")
+    if kind == "entry":
+        return [str(line.get("id"))]
+    if kind in ("write", "found") and line.get("blob"):
+        return [str(line["blob"])]
+    if kind == "writes":
+        return [str(item) for item in line.get("blobs", ())]
+    return []
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _instant(value: object) -> int | None:
+    return to_ms(parse_instant(value)) if isinstance(value, str) else None
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))

@@ -104,8 +104,8 @@ class Testimony:
         query = (
             f"SELECT session, event, at, user, agent, reason, source, vouched FROM sessions {where} ORDER BY at, line"
         )
-        for row in self._db.execute(query, values):
-            yield SessionEvent(row[0], row[1], from_ms(row[2]), *row[3:7], bool(row[7]))
+        for r in self._db.execute(query, values):
+            yield SessionEvent(r[0], r[1], from_ms(r[2]), r[3], r[4], r[5], r[6], bool(r[7]))
 
     def reviews(self, *, blobs: Iterable[str] = (), note_id: str | None = None) -> list[Review]:
         """The attestations of these bytes, or of every state of a note, oldest first."""
@@ -164,8 +164,8 @@ def _wrote(db: sqlite3.Connection, line: Line) -> None:
     # vouched for beats one that is not, whatever time that one claims.
     db.executemany(
         "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (about) DO UPDATE SET"
-        " kind = excluded.kind, at = excluded.at, session = excluded.session, agent = excluded.agent, user = excluded.user,"
-        " origin = excluded.origin, taint = excluded.taint, op = excluded.op, vouched = excluded.vouched"
+        " kind = excluded.kind, at = excluded.at, session = excluded.session, agent = excluded.agent,"
+        " user = excluded.user, origin = excluded.origin, taint = excluded.taint, op = excluded.op, vouched = excluded.vouched"
         " WHERE excluded.vouched > ledger.vouched OR (excluded.vouched = ledger.vouched AND excluded.at < ledger.at)",
         rows,
     )

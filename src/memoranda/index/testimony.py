@@ -165,7 +165,8 @@ def _wrote(db: sqlite3.Connection, line: Line) -> None:
     db.executemany(
         "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (about) DO UPDATE SET"
         " kind = excluded.kind, at = excluded.at, session = excluded.session, agent = excluded.agent,"
-        " user = excluded.user, origin = excluded.origin, taint = excluded.taint, op = excluded.op, vouched = excluded.vouched"
+        " user = excluded.user, origin = excluded.origin, taint = excluded.taint, op = excluded.op,"
+        " vouched = excluded.vouched"
         " WHERE excluded.vouched > ledger.vouched OR (excluded.vouched = ledger.vouched AND excluded.at < ledger.at)",
         rows,
     )

@@ -18,10 +18,11 @@ from memoranda.home.durable import FileLock, write_durably
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, last_segment
 from memoranda.home.log import HEAD_SIZE, IntakeLog
-from memoranda.home.objects import GitObject, Signature, TreeEditor, commit_data, make_object
+from memoranda.home.objects import FILE_MODE, PROGRAM_MODE, GitObject, Signature, TreeEditor, commit_data, make_object
 from memoranda.home.record import FileChange, Record
 from memoranda.home.refs import Refs
 from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
+from memoranda.home.worktree import Worktree
 
 _GROUP = 256
 _TRIES = 5
@@ -58,6 +59,7 @@ class Committer:
         log: IntakeLog,
         replica: str,
         activity: Activity,
+        worktree: Worktree,
     ) -> None:
         self._layout = layout
         self._store = store
@@ -65,6 +67,7 @@ class Committer:
         self._log = log
         self._replica = replica
         self._activity = activity
+        self._worktree = worktree
         self._threads = threading.Lock()
         self._lock = FileLock(layout.own / "commit.lock")
         self._path = layout.own / "commit.json"
@@ -75,7 +78,6 @@ class Committer:
         self._contents: dict[str, tuple[str, bytes]] = {}
         self._fresh: dict[str, GitObject] = {}  # the objects of the group under way, not in the store yet
         self.moved: Callable[[str | None, str | None], None] = lambda _old, _new: None  # told of our own commits
-        self.unindexed: dict[str, tuple[str | None, str | None]] = {}  # path -> (before, after), for Git's index
 
     # Where we are
 
@@ -194,7 +196,7 @@ class Committer:
         def emit(item: GitObject) -> None:
             objects.setdefault(item.oid, item)
 
-        head, touched = self._commits(main, [record for record, _ in todo], emit)
+        head = self._commits(main, [record for record, _ in todo], emit)
         ledger_old = self._refs.read(LEDGER_REF)
         ledger_new = self._ledger_commit(ledger_old, [record for record, _ in todo], emit)
         last, end = todo[-1]
@@ -212,27 +214,19 @@ class Committer:
         self._store.release(handle)
         self._fresh = {}
         self._log.forget(last.seq)
-        for path, (old, new) in touched.items():
-            first = self.unindexed.get(path, (old, new))[0]
-            self.unindexed[path] = (first, new)
         return True
 
-    def _commits(
-        self, main: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]
-    ) -> tuple[str | None, dict[str, tuple[str | None, str | None]]]:
-        """Makes one commit a record on `main`; returns the last one and what became of each path."""
+    def _commits(self, main: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]) -> str | None:
+        """Makes one commit a record on `main`; returns the last one."""
         editor = self._editor(main)
         self._tree = None  # until the branch has really moved
         head = main
-        touched: dict[str, tuple[str | None, str | None]] = {}
         for record in records:
             changed = False
             for change in record.changes:
                 before = editor.get(change.path)
                 after = self._change(editor, change, before, emit)
-                if after != before:
-                    changed = True
-                    touched[change.path] = (touched.get(change.path, (before, None))[0], after)
+                changed = changed or after != before
             if changed or head is None:
                 tree = editor.write(emit)
                 who = Signature(record.author, f"{record.author.replace(' ', '.')}@memoranda.local", record.at)
@@ -242,7 +236,7 @@ class Committer:
                 head = commit.oid
             time.sleep(0)  # lets a waiting writer have the interpreter: nobody waits for commits
         self._tree = (head, editor)
-        return head, touched
+        return head
 
     def _change(
         self, editor: TreeEditor, change: FileChange, before: str | None, emit: Callable[[GitObject], None]
@@ -258,7 +252,10 @@ class Committer:
             data = (held[1] if held and held[0] == before else self._content(before)) + data
         blob = make_object("blob", data, before)
         emit(blob)
-        editor.put(change.path, blob.oid)
+        mode = None
+        if change.outside:
+            mode = PROGRAM_MODE if self._worktree.executable(change.path) else FILE_MODE
+        editor.put(change.path, blob.oid, mode)
         if change.appended:
             self._contents = {change.path: (blob.oid, data)}  # the open journal; one is enough
         return blob.oid

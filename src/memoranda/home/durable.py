@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sys
 from pathlib import Path
 
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV)
 _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone leaves the data in the drive's cache
 
 
@@ -39,6 +41,34 @@ def write_durably(path: Path, data: bytes) -> None:
         sync_data(file.fileno())
     fresh.replace(path)
     sync_path(path.parent)
+
+
+def lock_with(lock: Path, content: Path) -> bool:
+    """Takes a lock file of Git's, complete from its first moment on; False when somebody holds it.
+
+    The lock is a second name of `content`, which stays: by that a lock is known again whose holder was killed.
+    """
+    try:
+        os.link(content, lock)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        try:
+            with lock.open("xb") as file:  # a file system without links
+                file.write(content.read_bytes())
+        except FileExistsError:
+            return False
+    return True
+
+
+def unlock_dead(lock: Path, content: Path) -> None:
+    """Removes a lock that `lock_with` took and whose holder was killed; only for one who knows that it was."""
+    if content.exists():
+        if lock.exists() and lock.samefile(content):
+            lock.unlink()
+        content.unlink(missing_ok=True)
 
 
 class FileLock:

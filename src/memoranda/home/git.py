@@ -51,7 +51,7 @@ class Git:
         self._lock = threading.Lock()
         self._ready = False
 
-    def _environment(self, *, index: bool = False) -> dict[str, str]:
+    def _environment(self, index: Path | None = None) -> dict[str, str]:
         """The whole environment of Git; most commands are kept from the index, which they would read for nothing."""
         if not self._ready:
             prepare_private(self._private)
@@ -63,7 +63,7 @@ class Git:
             "GIT_DIR": str(self._private),
             "GIT_OBJECT_DIRECTORY": str(self._layout.objects),
             "GIT_WORK_TREE": str(self._layout.root),
-            "GIT_INDEX_FILE": str(self._layout.index if index else self._private / "index"),
+            "GIT_INDEX_FILE": str(index or self._private / "index"),
             "GIT_SHALLOW_FILE": str(self._layout.common_dir / "shallow"),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_SYSTEM": os.devnull,
@@ -81,18 +81,18 @@ class Git:
         return self.call(*arguments, stdin=stdin, accept=accept).stdout
 
     def call(
-        self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,), index: bool = False
+        self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,), index: Path | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         """The finished process of `git <arguments>`; GitFailed for an exit code that is not in `accept`.
 
-        `index` says that the command is about the repository's index.
+        `index` is the index that the command is about.
         """
         try:
             done = subprocess.run(
                 ["git", *arguments],
                 input=stdin,
                 capture_output=True,
-                env=self._environment(index=index),
+                env=self._environment(index),
                 cwd=self._layout.root,
                 check=False,
             )

@@ -5,17 +5,18 @@ An entry is brought forward only from the state that our commit replaced: what a
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 
-from memoranda.errors import GitFailed
-from memoranda.home.durable import FileLock
+from memoranda.home.durable import FileLock, lock_with, unlock_dead
 from memoranda.home.git import Git
-from memoranda.home.indexfile import bring_forward
+from memoranda.home.indexfile import bring_forward, read_entries, write_entries
 from memoranda.home.layout import Layout
 from memoranda.home.worktree import Worktree
 
 _FEW = 200
+_FRESH = "memoranda-index."
 _GONE = "0" * 40
 
 
@@ -28,6 +29,10 @@ class GitIndex:
         self._worktree = worktree
         self._threads = threading.Lock()
         self._turn = FileLock(layout.own / "index-turn.lock")
+        self._lock = layout.git_dir / "index.lock"
+        # Beside the index, since the shared part of a split one is looked for there; a name of its own for each
+        # process, since a Git that we started may outlive us.
+        self._fresh = layout.git_dir / f"{_FRESH}{os.getpid()}"
         self._note = layout.own / "indexed"
 
     def reflects(self) -> str | None:
@@ -42,7 +47,8 @@ class GitIndex:
     def advance(self, touched: Mapping[str, tuple[str | None, str | None]], commit: str | None) -> bool:
         """Brings the entries of `touched` (path -> blob before, blob now) to `commit`; False when Git is at work.
 
-        Our own threads and processes take turns, so that `index.lock` is only ever met in a person's hands.
+        The new index is made beside the old one and takes its place under Git's lock, if nobody has changed it
+        meanwhile. Our own threads and processes take turns.
         """
         if not self._threads.acquire(blocking=False):
             return False
@@ -50,33 +56,37 @@ class GitIndex:
             if not self._turn.try_acquire():
                 return False
             try:
+                self._unlock()
                 return self._advance(touched, commit)
             finally:
+                self._fresh.unlink(missing_ok=True)
                 self._turn.release()
         finally:
             self._threads.release()
 
+    def unlock(self) -> None:
+        """Removes Git's lock of the index when a killed process of ours left it."""
+        left = any(self._layout.git_dir.glob(f"{_FRESH}*"))
+        if left and self._threads.acquire(blocking=False):
+            try:
+                if self._turn.try_acquire():
+                    self._unlock()
+                    self._turn.release()
+            finally:
+                self._threads.release()
+
+    def _unlock(self) -> None:
+        for left in self._layout.git_dir.glob(f"{_FRESH}*"):
+            unlock_dead(self._lock, left)
+
     def _advance(self, touched: Mapping[str, tuple[str | None, str | None]], commit: str | None) -> bool:
-        if (self._layout.git_dir / "index.lock").exists():
+        if self._lock.exists():
             return False
-        done = None
-        if len(touched) > _FEW:
-            done = bring_forward(self._layout.index, touched, self._worktree.status_of_ours)
-            if done is False:
-                return False
-        if touched and done is None:
-            staged = self._entries(list(touched))
-            rows = []
-            for path, (old, new) in touched.items():
-                found = staged.get(path)
-                if found == new or (found is not None and found != old):
-                    continue
-                rows.append(f"100644 {new}\t{path}" if new else f"0 {_GONE}\t{path}")
-            if rows:
-                stdin = "".join(row + "\0" for row in rows).encode("utf-8", "surrogateescape")
-                if not self._update("-z", "--index-info", stdin=stdin):
-                    return False
-            if not self._update("-q", "--refresh"):
+        if touched:
+            before = self._mark()
+            if not (len(touched) > _FEW and self._by_ourselves(touched)):
+                self._by_git(touched, before)
+            if not self._put_in_place(before):
                 return False
         if commit is not None and commit != self.reflects():
             fresh = self._note.with_suffix(".tmp")
@@ -84,25 +94,54 @@ class GitIndex:
             fresh.replace(self._note)
         return True
 
-    def _update(self, *arguments: str, stdin: bytes = b"") -> bool:
-        """Runs `git update-index`; False when a person's Git took the lock between our look and this."""
-        done = self._git.call("update-index", *arguments, stdin=stdin, accept=(0, 1, 128), index=True)
-        if done.returncode == 128 and b"index.lock" in done.stderr:
+    def _by_ourselves(self, touched: Mapping[str, tuple[str | None, str | None]]) -> bool:
+        entries = read_entries(self._layout.index)
+        if entries is None:
             return False
-        if done.returncode == 128:
-            why = done.stderr.decode("utf-8", "replace").strip()
-            raise GitFailed("Git's index cannot be brought forward.", why=why, remedy="Run `memoranda doctor`.")
+        bring_forward(entries, touched, self._worktree.status_of_ours, self._worktree.executable)
+        write_entries(self._fresh, entries)
         return True
+
+    def _by_git(self, touched: Mapping[str, tuple[str | None, str | None]], before: tuple[int, int] | None) -> None:
+        if before is not None:
+            os.link(self._layout.index, self._fresh)  # Git never writes into an index, it replaces it
+        staged = self._entries(list(touched)) if before is not None else {}
+        rows = []
+        for path, (old, new) in touched.items():
+            if staged.get(path) == old and old != new:
+                mode = "100755" if self._worktree.executable(path) else "100644"
+                rows.append(f"{mode} {new}\t{path}" if new else f"0 {_GONE}\t{path}")
+        if rows:
+            stdin = "".join(row + "\0" for row in rows).encode("utf-8", "surrogateescape")
+            self._git.call("update-index", "--no-split-index", "-z", "--index-info", stdin=stdin, index=self._fresh)
+        self._git.call("update-index", "--no-split-index", "-q", "--refresh", accept=(0, 1), index=self._fresh)
+
+    def _put_in_place(self, before: tuple[int, int] | None) -> bool:
+        if not self._fresh.exists():
+            return True
+        if not lock_with(self._lock, self._fresh):
+            return False  # taken between our look and this; the next quiet moment will do
+        if self._mark() != before:
+            self._lock.unlink()
+            return False
+        self._lock.replace(self._layout.index)
+        return True
+
+    def _mark(self) -> tuple[int, int] | None:
+        """By what an index is known to be the same."""
+        try:
+            status = self._layout.index.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_mtime_ns, status.st_ino
 
     def close(self) -> None:
         self._turn.close()
 
     def _entries(self, paths: list[str]) -> dict[str, str]:
         """path -> blob of what is staged now, for `paths` or for everything when they are many."""
-        if not self._layout.index.exists():
-            return {}
         few = paths if len(paths) <= _FEW else []
-        out = self._git.call("ls-files", "-s", "-z", "--", *few, index=True).stdout
+        out = self._git.call("ls-files", "-s", "-z", "--", *few, index=self._layout.index).stdout
         found = {}
         for row in out.split(b"\0"):
             if row:
@@ -117,7 +156,7 @@ class GitIndex:
         """
         if not self._layout.index.exists():
             return None
-        done = self._git.call("diff-files", "--name-only", "-z", accept=(0, 128), index=True)
+        done = self._git.call("diff-files", "--name-only", "-z", accept=(0, 128), index=self._layout.index)
         if done.returncode:
             return None
         return [row.decode("utf-8", "surrogateescape") for row in done.stdout.split(b"\0") if row]

@@ -12,9 +12,10 @@ import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from memoranda.home.durable import sync_data
+
 _HEADER = struct.Struct(">4sII")
 _STAT = struct.Struct(">10I20sH")
-_MODE = 0o100644
 _LONG_NAME = 0xFFF
 _MUST_UNDERSTAND = frozenset(range(ord("a"), ord("z") + 1))  # an extension in lower case changes what entries mean
 
@@ -55,49 +56,36 @@ def blob_of(entry: bytes) -> str:
     return entry[40:60].hex()
 
 
-def make_entry(name: bytes, blob: str, status: os.stat_result | None) -> bytes:
+def make_entry(name: bytes, blob: str, status: os.stat_result | None, executable: bool) -> bytes:
     """The entry of a file; without its status Git looks at the content the next time."""
+    mode = 0o100755 if executable else 0o100644
     if status is None:
-        numbers = (0, 0, 0, 0, 0, 0, _MODE, 0, 0, 0)
+        numbers = (0, 0, 0, 0, 0, 0, mode, 0, 0, 0)
     else:
         ctime, mtime = divmod(status.st_ctime_ns, 10**9), divmod(status.st_mtime_ns, 10**9)
-        rest = (status.st_dev, status.st_ino, _MODE, status.st_uid, status.st_gid, status.st_size)
+        rest = (status.st_dev, status.st_ino, mode, status.st_uid, status.st_gid, status.st_size)
         numbers = (*ctime, *mtime, *rest)
     head = _STAT.pack(*(n & 0xFFFFFFFF for n in numbers), bytes.fromhex(blob), min(len(name), _LONG_NAME))
     return head + name + bytes(8 - (_STAT.size + len(name)) % 8)
 
 
-def write_entries(path: Path, entries: Mapping[bytes, bytes]) -> bool:
-    """Replaces the index under Git's own lock; False when somebody else holds it."""
-    lock = path.with_name(path.name + ".lock")
-    try:
-        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    except FileExistsError:
-        return False
-    try:
-        body = _HEADER.pack(b"DIRC", 2, len(entries)) + b"".join(entries[name] for name in sorted(entries))
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-            file.write(hashlib.sha1(body, usedforsecurity=False).digest())
-        lock.replace(path)
-    except BaseException:
-        lock.unlink(missing_ok=True)
-        raise
-    return True
+def write_entries(path: Path, entries: Mapping[bytes, bytes]) -> None:
+    """Writes an index with these entries, synced."""
+    body = _HEADER.pack(b"DIRC", 2, len(entries)) + b"".join(entries[name] for name in sorted(entries))
+    with path.open("wb") as file:
+        file.write(body)
+        file.write(hashlib.sha1(body, usedforsecurity=False).digest())
+        file.flush()
+        sync_data(file.fileno())
 
 
 def bring_forward(
-    path: Path,
+    entries: dict[bytes, bytes],
     touched: Mapping[str, tuple[str | None, str | None]],
     status: Callable[[str, str], os.stat_result | None],
-) -> bool | None:
-    """Moves entries from the blob before to the blob now; what a person staged stays.
-
-    Returns True when done, False when the index is locked, None when Git has to do it.
-    """
-    entries = read_entries(path)
-    if entries is None:
-        return None
+    executable: Callable[[str], bool],
+) -> None:
+    """Moves entries from the blob before to the blob now; what a person staged stays."""
     for name, (old, new) in touched.items():
         key = name.encode("utf-8", "surrogateescape")
         found = blob_of(entries[key]) if key in entries else None
@@ -106,5 +94,4 @@ def bring_forward(
         if new is None:
             entries.pop(key, None)
         else:
-            entries[key] = make_entry(key, new, status(name, new))
-    return write_entries(path, entries)
+            entries[key] = make_entry(key, new, status(name, new), executable(name))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 FILE_MODE = b"100644"
+PROGRAM_MODE = b"100755"
 TREE_MODE = b"40000"
 KINDS = {"commit": 1, "tree": 2, "blob": 3}
 _OFS_DELTA = 6
@@ -147,8 +148,8 @@ class TreeEditor:
         keys = folder.keys if folder else []
         return [key.decode("utf-8", "surrogateescape") for key in keys if not key.endswith(b"/")]
 
-    def put(self, path: str, oid: str) -> None:
-        """Sets the file at `path` to the blob `oid`."""
+    def put(self, path: str, oid: str, mode: bytes | None = None) -> None:
+        """Sets the file at `path` to the blob `oid`; without `mode` a file keeps its own."""
         *folders, name = path.encode("utf-8", "surrogateescape").split(b"/")
         folder = self._root
         for depth, step in enumerate(folders):
@@ -159,7 +160,9 @@ class TreeEditor:
             folder = child
         self._dirty.add(())
         folder.children.pop(name, None)  # a folder that stood here is gone, with what was to be written below it
-        folder.put(FILE_MODE, name, oid)
+        held = folder.find(name)
+        kept = PROGRAM_MODE if held is not None and held[0] == PROGRAM_MODE else FILE_MODE
+        folder.put(mode or kept, name, oid)
 
     def remove(self, path: str) -> None:
         """Takes the file at `path` away, and the folders that are empty then."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from memoranda.errors import HomeDamaged, RefMoved
-from memoranda.home.durable import sync_data, sync_path
+from memoranda.home.durable import lock_with, sync_data, sync_path, unlock_dead
 from memoranda.home.layout import Layout
 from memoranda.home.objects import Signature
 from memoranda.home.store import RefMove
@@ -99,11 +98,7 @@ class Refs:
             file.write(move.new.encode() + b"\n")
             file.flush()
             sync_data(file.fileno())
-        try:
-            os.link(twin, lock)
-        except FileExistsError:
-            return False
-        return True
+        return lock_with(lock, twin)
 
     def _twin(self, ref: str) -> Path:
         from urllib.parse import quote  # here: 5 ms that only a writer pays
@@ -115,10 +110,7 @@ class Refs:
         for twin in self._layout.own.glob(f"{_TWIN}*"):
             from urllib.parse import unquote
 
-            lock = _lock_of(self._layout.common_dir / unquote(twin.name.removeprefix(_TWIN)))
-            if lock.exists() and lock.samefile(twin):
-                lock.unlink()
-            twin.unlink(missing_ok=True)
+            unlock_dead(_lock_of(self._layout.common_dir / unquote(twin.name.removeprefix(_TWIN))), twin)
 
     def _log(self, move: RefMove) -> None:
         """Writes the reflog, as Git does for branches; HEAD's too when it stands on the branch."""

@@ -104,6 +104,11 @@ class Worktree:
                 )
             at = name.find("/", at + 1)
 
+    def executable(self, name: str) -> bool:
+        """Whether the file may be run as a program: Git keeps that beside its bytes."""
+        status = self._status(name)
+        return status is not None and bool(status.st_mode & stat.S_IXUSR)
+
     def exists(self, name: str) -> bool:
         return os.path.lexists(self._base + name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faces.conftest import Person, git
+from .conftest import Person, git
 
 ITEM = {
     "id", "uri", "kind", "subject", "scope", "view", "text", "score", "why", "sources", "reviewed", "taint",

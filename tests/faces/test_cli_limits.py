@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faces.conftest import Person, git
+from .conftest import Person, git
 
 
 @pytest.mark.parametrize(

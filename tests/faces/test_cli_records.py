@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.faces.conftest import Person, git
+from .conftest import Person, git
 
 # Journals
 

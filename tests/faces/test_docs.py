@@ -16,7 +16,8 @@ from memoranda.faces.cli import COMMANDS, GROUPS, find
 from memoranda.faces.cli.frame import make_parser
 from memoranda.faces.mcp.tools import TOOLS
 from memoranda.notes import model, words
-from tests.faces.conftest import Person, git
+
+from .conftest import Person, git
 
 ROOT = Path(__file__).parent.parent.parent
 CLI = (ROOT / "docs/cli.md").read_text(encoding="utf-8")

@@ -13,8 +13,9 @@ import pytest
 
 import memoranda
 from memoranda import Home, Item, Session, View, errors
-from tests.faces.conftest import Person, git
-from tests.faces.test_cli import ITEM
+
+from .conftest import Person, git
+from .test_cli import ITEM
 
 
 @pytest.fixture

@@ -53,6 +53,8 @@ def create(folder: Path, context: Context, *, name: str | None = None, here: boo
         _exclude(folder if own else outer or folder, root)
         _lay(root, context, home_name(name or folder.name), roots=("memory/notes",))
         return Created(root, True, False)
+    if own:
+        _check_format(folder)
     if outer is not None:
         _exclude(outer, folder)
     notes = not more and any(_visible_notes(folder))
@@ -94,6 +96,19 @@ def finish(root: Path, context: Context, keys: Keys) -> int:
     with Repository(root, context, keys, first=True) as repository:
         repository.write(context, build)
         return len(repository.look(context))
+
+
+def _check_format(folder: Path) -> None:
+    """InvalidInput for a repository that keeps objects or refs in a form that we do not write."""
+    config = layout_of(folder).common_dir / "config"
+    for key, ours in (("extensions.objectformat", "sha1"), ("extensions.refstorage", "files")):
+        said = _git(folder, "config", "--file", str(config), "--default", ours, "--get", key).decode().strip()
+        if said.lower() != ours:
+            raise InvalidInput(
+                f"The repository {folder} cannot hold a Home.",
+                why=f"It is kept as {said}, and a Home needs {ours}.",
+                remedy="Make a Home in a folder of its own: `memoranda init DIR`.",
+            )
 
 
 def _visible_notes(folder: Path) -> list[Path]:

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from memoranda.index.lexical import Document, LexicalIndex
 from memoranda.recall.question import read_question
-from memoranda.recall.ranking import _SCALE, PASSAGE_WEIGHTS, Fact, Ranked, rank
+from memoranda.recall.ranking import PASSAGE_WEIGHTS, SCALE, Fact, Ranked, rank
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "locomo10.json"
 
@@ -99,7 +99,7 @@ class Outcome:
     ranked: list[tuple[Ranked, bool]]
 
 
-def run(
+def measured(
     samples: Sequence[Mapping[str, object]], captions: bool, n: int = 1000
 ) -> tuple[list[list[Outcome]], list[float]]:
     """The outcomes by conversation, and the milliseconds of every question."""
@@ -142,7 +142,7 @@ def summary(outcomes: Iterable[Outcome]) -> str:
 def table(samples: Sequence[Mapping[str, object]], captions: bool, shown: Sequence[tuple[str, int, int]]) -> None:
     print(f"{'conversations':24s}{'questions':28s}    n     @1     @5    @10    @20     MRR")
     for title, first, last in shown:
-        outcomes, took = run(samples[first:last], captions)
+        outcomes, took = measured(samples[first:last], captions)
         flat = [outcome for here in outcomes for outcome in here]
         took.sort()
         print(f"{title:24s}{'all':28s}{summary(flat)}")
@@ -161,7 +161,7 @@ def fit(samples: Sequence[Mapping[str, object]], captions: bool) -> None:
     import numpy as np
 
     names = list(PASSAGE_WEIGHTS)
-    outcomes, _ = run(samples, captions)
+    outcomes, _ = measured(samples, captions)
     sets = []
     for here in outcomes:
         of_conversation = []
@@ -169,7 +169,7 @@ def fit(samples: Sequence[Mapping[str, object]], captions: bool) -> None:
             if outcome.place is None:
                 continue
             few = outcome.ranked[: max(100, outcome.place)]
-            values = [[item.why.get(name, 0.0) * _SCALE / PASSAGE_WEIGHTS[name] for name in names] for item, _ in few]
+            values = [[item.why.get(name, 0.0) * SCALE / PASSAGE_WEIGHTS[name] for name in names] for item, _ in few]
             of_conversation.append((np.array(values), np.array([hit for _, hit in few])))
         sets.append(of_conversation)
     spread = np.concatenate([values for here in sets for values, _ in here]).std(0) + 1e-9
@@ -190,7 +190,7 @@ def fit(samples: Sequence[Mapping[str, object]], captions: bool) -> None:
     def judged(here: Iterable[Outcome], weights: Callable[[], object]) -> list[Outcome]:
         judged = []
         for outcome in here:
-            values = [[i.why.get(n, 0.0) * _SCALE / PASSAGE_WEIGHTS[n] for n in names] for i, _ in outcome.ranked]
+            values = [[i.why.get(n, 0.0) * SCALE / PASSAGE_WEIGHTS[n] for n in names] for i, _ in outcome.ranked]
             score = np.array(values).reshape(-1, len(names)) @ weights()
             order = sorted(range(len(score)), key=lambda i: (-score[i], outcome.ranked[i][0].key))
             place = next((p for p, i in enumerate(order, 1) if outcome.ranked[i][1]), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memoranda.index._scoring import Result
 from memoranda.index.analysis import Query
@@ -24,8 +25,7 @@ class Match:
     rarest: int
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """What a document has of a search, whatever the facets: `mask` has bit i for group i of the query, `score` is
     its BM25 (0 when it holds nothing), `traits` its traits; `passes` says whether the facets let it through."""
 

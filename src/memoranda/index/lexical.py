@@ -201,7 +201,13 @@ class LexicalIndex:
         result = run(Scoring(view, groups, most))
         status = view.status
         return Scores(
-            query, result, allowed, _finder(view), lambda n: view.key(n).hex(), view.traits, lambda n: status[n] <= most
+            query,
+            result,
+            allowed,
+            _finder(view, self._searches > 2),
+            lambda n: view.key(n).hex(),
+            view.traits,
+            lambda n: status[n] <= most,
         )
 
     def warm(self) -> None:
@@ -275,10 +281,10 @@ def _parts(view: View, stored: Mapping[tuple[int, str], bytes], term: str) -> li
     return [*parts, (view.bases[-1], data)] if data else parts
 
 
-def _finder(view: View) -> Callable[[Sequence[str]], list[int | None]]:
+def _finder(view: View, staying: bool = False) -> Callable[[Sequence[str]], list[int | None]]:
     def find(keys: Sequence[str]) -> list[int | None]:
         raw = [_raw(key) for key in keys]
-        if len(raw) > _MANY_KEYS and "numpy" in sys.modules:
+        if len(raw) > _MANY_KEYS and (staying or "numpy" in sys.modules):
             from memoranda.index import _fast
 
             return _fast.find(view, raw)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
 
 from memoranda.index.analysis import Query, analyze_query, fold
+from memoranda.notes.lazyre import lazy
 
 _DAY_MS = 86_400_000
 _SLACK_DAYS = 8  # this far from a day that was named, closeness is zero
@@ -33,13 +35,25 @@ for _number, _names in enumerate(
 ):  # fmt: skip
     _WEEKDAYS |= dict.fromkeys(_names.split(), _number)
 
-_WHEN = re.compile(
-    r"^\W*(?:and |et )?(?:when|how long ago|since when|quand|depuis quand)\b|\b(?:what|which|whose) (?:date|day|month|"
-    r"year|time|weekend|week)\b|\ba quelle (?:date|heure)\b|\bquel(?:le)? (?:jour|mois|annee|date)\b"
+# What a question asks for, told by its words and by pairs of neighbours: a fresh process compiles no pattern for it.
+_WHEN = frozenset(("when", "quand"))
+_WHEN_PAIRS = frozenset(
+    [(which, unit) for which in ("what", "which", "whose") for unit in
+     ("date", "day", "month", "year", "time", "weekend", "week")]
+    + [(which, unit) for which in ("quel", "quelle") for unit in ("jour", "mois", "annee", "date", "heure")]
+    + [("long", "ago")]
+)  # fmt: skip
+_AMOUNT = frozenset(("combien",))
+_AMOUNT_PAIRS = frozenset(
+    [("how", how) for how in ("many", "often", "much", "old", "long", "far", "tall", "big")] + [("quel", "age")]
 )
-_AMOUNT = re.compile(r"\bhow (?:many|often|much|old|long|far|tall|big)\b|\bcombien\b|\bquel age\b")
-_NAME = re.compile(r"\b(?:who|whom|whose|where|which|name|named|called|title|qui|ou|lequel|laquelle|nom|titre)\b")
-_AGO = re.compile(
+_NAME = frozenset(
+    (
+        "who", "whom", "whose", "where", "which", "name", "named", "called", "title", "qui", "ou", "lequel", "laquelle",
+        "nom", "titre",
+    )
+)  # fmt: skip
+_AGO = lazy(
     r"\b(\d+|an?|one|two|three|four|five|six|a couple of|a few) (day|week|month)s? ago\b"
     r"|\bil y a (\d+|une?|deux|trois|quatre|cinq|six|quelques) (jour|semaine|mois)s?\b"
 )
@@ -54,25 +68,30 @@ _DAY_WORDS = frozenset(
         "hier", "demain", "semaine", "mois", "derniere", "dernier", "prochaine", "prochain", "passee", "passe",
     )
 )  # fmt: skip
-_DAY_NUMBER = re.compile(r"\d{1,2}(?:st|nd|rd|th|er)?")
-_ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?!\d)")
-_YEAR = re.compile(r"(?<![\d-])(?:19|20)\d\d(?![\d-])")
-_BEFORE = re.compile(
+# Without one of these, or a digit, a question speaks of no time.
+_TIMELY = frozenset(
+    (
+        *_MONTHS, *_WEEKDAYS, *_DAY_WORDS, "year", "years", "days", "weeks", "months", "annee", "an", "ans", "jours",
+        "semaines", "this", "aujourd", "matin", "soir", "morning", "night", "avant", "cette", "ce",
+    )
+)  # fmt: skip
+_DAY_NUMBER = lazy(r"\d{1,2}(?:st|nd|rd|th|er)?")
+_ISO = lazy(r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?!\d)")
+_YEAR = lazy(r"(?<![\d-])(?:19|20)\d\d(?![\d-])")
+_BEFORE = lazy(
     r"(?:\b(?:in|of|on|since|until|till|by|before|after|during|early|late|mid|last|next|this|en|de|du|depuis|debut|fin|"
     r"le|avant|apres|jusqu en)|\b\d{1,2}(?:st|nd|rd|th|er)?(?: of)?)[ ,-]+$"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Days:
+class Days(NamedTuple):
     """A stretch of time that a question names: from `start` to before `end`, milliseconds since 1970 in UTC."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A question as it is understood.
 
     `when`, `amount` and `name` say that a time, a number, or a person, place or title is asked for. `days` are the
@@ -89,6 +108,11 @@ class Question:
     months: frozenset[tuple[int | None, int]] = frozenset()
     years: frozenset[int] = frozenset()
     dated: int = 0
+
+    @property
+    def has_time(self) -> bool:
+        """It names a day, a month or a year."""
+        return bool(self.days or self.months or self.years)
 
     def month_fits(self, at_ms: int) -> bool:
         """The time lies in a month that the question names, or in a year that it names without a month."""
@@ -111,22 +135,25 @@ def read_question(text: str, now: datetime) -> Question:
     query = analyze_query(text)
     if not query:
         return Question(text, query)
-    plain = re.sub(r"['’]", " ", fold(text))
+    plain = fold(text).replace("'", " ").replace("’", " ")
+    words = "".join([c if c.isalnum() else " " for c in plain]).split()
+    known = set(words)
+    pairs = set(pairwise(words))
+    asked = Question(
+        text,
+        query,
+        when=bool(_WHEN & set(words[:2]) or pairs & _WHEN_PAIRS),
+        amount=bool(known & _AMOUNT or pairs & _AMOUNT_PAIRS),
+        name=bool(known & _NAME),
+    )
+    if not (known & _TIMELY or any(c.isdigit() for c in plain)):
+        return asked
     found = list(_months(text, plain))
     years = frozenset([*(int(year) for year in _YEAR.findall(plain)), *_relative_years(plain, now)])
     months = frozenset((year, month) for month, _, _ in found for year in (years or {None}))
-    days = [*_named_days(found, plain, years, now), *_relative_days(plain, now)]
-    return Question(
-        text,
-        query,
-        _WHEN.search(plain) is not None,
-        _AMOUNT.search(plain) is not None,
-        _NAME.search(plain) is not None,
-        tuple(days),
-        months,
-        frozenset() if found else years,
-        _dated(query, bool(found), bool(days), years),
-    )
+    days = (*_named_days(found, plain, years, now), *_relative_days(plain, now))
+    dated = _dated(query, bool(found), bool(days), years)
+    return asked._replace(days=days, months=months, years=frozenset() if found else years, dated=dated)
 
 
 def _dated(query: Query, month: bool, day: bool, years: frozenset[int]) -> int:

@@ -15,7 +15,7 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -69,6 +69,7 @@ class IntakeLog:
         self._synced = 0
         self.records: list[Record] = []  # read from the current segment and not yet forgotten
         self._ends: list[int] = []
+        self.listeners: list[Callable[[Record], None]] = []  # told of every record, in its order
         with self._locked():
             self._state = self._map_state()
         self._open_segment(self._current(), HEAD_SIZE)
@@ -142,8 +143,7 @@ class IntakeLog:
         self._set_applied(end)
         with self._reading:
             self._read_at, self._last = end, record.seq
-            self.records.append(record)
-            self._ends.append(end)
+            self._hold(record, end)
 
     def set_repaired(self) -> None:
         """The working tree holds what every record says (inside `writing`)."""
@@ -237,10 +237,15 @@ class IntakeLog:
         at = 0
         while (found := decode(buffer, at, self._last + 1)) is not None:
             record, at = found
-            self.records.append(record)
-            self._ends.append(self._read_at + at)
+            self._hold(record, self._read_at + at)
             self._last = record.seq
         self._read_at += at
+
+    def _hold(self, record: Record, end: int) -> None:
+        self.records.append(record)
+        self._ends.append(end)
+        for listener in self.listeners:
+            listener(record)
 
     def _wipe_torn(self) -> None:
         """Zeroes what a writer left that died in the middle of a record: its text could look like a record.

@@ -249,6 +249,10 @@ class Catalog:
                 found.setdefault(entry.key, entry)
         return found
 
+    def entries_of(self, path: str) -> list[EntryRow]:
+        """The entries of one journal file, in order."""
+        return [_entry(row) for row in self.db.execute(f"{_SELECT_ENTRY} WHERE path = ? ORDER BY place", (path,))]
+
     def entry(self, entry_id: str) -> EntryRow | None:
         row = self.db.execute(f"{_SELECT_ENTRY} WHERE id = ? ORDER BY path, place", (entry_id,)).fetchone()
         return _entry(row) if row else None

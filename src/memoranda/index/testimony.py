@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS ledger (
 CREATE INDEX IF NOT EXISTS ledger_session ON ledger (session);
 CREATE TABLE IF NOT EXISTS sessions (
   line TEXT PRIMARY KEY, session TEXT NOT NULL, event TEXT NOT NULL, at INTEGER, user TEXT, agent TEXT, reason TEXT,
-  source TEXT, vouched INTEGER NOT NULL) WITHOUT ROWID;
+  source TEXT, what TEXT, vouched INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sessions_session ON sessions (session);
 CREATE TABLE IF NOT EXISTS reviews (
   line TEXT PRIMARY KEY, id TEXT NOT NULL, blob TEXT NOT NULL, verdict TEXT NOT NULL, reviewer TEXT, at INTEGER,
@@ -48,14 +48,18 @@ class Wrote:
     agent: str | None
     user: str | None
     origin: str | None
-    taint: tuple[str, ...]
+    taint: tuple[dict[str, str], ...]
     op: str | None
     vouched: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """Something that befell a session: `event` is open, taint or close; `source` the entry or pointer behind it."""
+    """Something that befell a session.
+
+    `event` is open (`what` says by whom: ambient, agent, person, hook), taint (`what` is the kind of its root, `source`
+    the entry or pointer behind it), private, fresh or close.
+    """
 
     session: str
     event: str
@@ -64,6 +68,7 @@ class SessionEvent:
     agent: str | None
     reason: str | None
     source: str | None
+    what: str | None
     vouched: bool
 
 
@@ -102,10 +107,11 @@ class Testimony:
         """What befell all sessions, or one of them, in the order of time."""
         where, values = ("WHERE session = ?", (session,)) if session is not None else ("", ())
         query = (
-            f"SELECT session, event, at, user, agent, reason, source, vouched FROM sessions {where} ORDER BY at, line"
+            "SELECT session, event, at, user, agent, reason, source, what, vouched"
+            f" FROM sessions {where} ORDER BY at, line"
         )
         for r in self._db.execute(query, values):
-            yield SessionEvent(r[0], r[1], from_ms(r[2]), r[3], r[4], r[5], r[6], bool(r[7]))
+            yield SessionEvent(r[0], r[1], from_ms(r[2]), r[3], r[4], r[5], r[6], r[7], bool(r[8]))
 
     def reviews(self, *, blobs: Iterable[str] = (), note_id: str | None = None) -> list[Review]:
         """The attestations of these bytes, or of every state of a note, oldest first."""
@@ -178,9 +184,9 @@ def _session(db: sqlite3.Connection, line: Line) -> None:
         return
     values = (
         line.name, f["session"], str(f.get("event")), _instant(f.get("at")), _text(f, "user"), _text(f, "agent"),
-        _text(f, "reason"), _text(f, "source"), line.vouched,
+        _text(f, "reason"), _text(f, "source"), _text(f, "what") or _text(f, "by"), line.vouched,
     )  # fmt: skip
-    db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
 def _review(db: sqlite3.Connection, line: Line) -> None:
@@ -205,10 +211,11 @@ def _tombstone(db: sqlite3.Connection, line: Line) -> None:
     )
 
 
-def taint_of(fields: Mapping[str, Any]) -> list[str]:
-    """The taint that a line stamps, as a list of words."""
-    taint = fields.get("taint")
-    return [str(item) for item in taint] if isinstance(taint, list) else []
+def taint_of(fields: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The roots of the taint that a line stamps; one that has lost its form still counts."""
+    taint = fields.get("taint") or []
+    roots = taint if isinstance(taint, list) else [taint]
+    return [{k: str(v) for k, v in root.items()} if isinstance(root, dict) else {"reason": str(root)} for root in roots]
 
 
 def _abouts(line: Mapping[str, Any]) -> list[str]:

@@ -16,8 +16,9 @@ from memoranda.notes.journal import journal_path, render_entry
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import ORIGINS
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.sessions import session_of
+from memoranda.operations.sessions import Met, event
 from memoranda.operations.space import OpenHome, Space
+from memoranda.trust.labels import CLEAN, Root, Taint
 
 CLOSED_AT = 64 << 10  # bytes; a fuller file goes on in the next part of its day
 _BULK = 1 << 20  # bytes of entries in one record of the log
@@ -102,16 +103,19 @@ def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn]) -> lis
     def build(now: datetime) -> Draft:
         sheets = Sheets(home)
         lines: list[dict[str, Any]] = []
+        told: dict[str, Taint] = {}
         for turn in turns:
             who = _for(context, turn)
             at = turn.at or now
             entry = turn.id or new_id("j", context.random)
-            session = session_of(who, home)
+            met = home.sessions.met(who)
             written = render_entry(entry, at, turn.speaker or who.agent, turn.text)
             sheets.add(who.agent, at.astimezone(UTC).date(), written, entry)
-            lines.append(ledger_line(entry, session, who, turn.origin))
+            lines += _lines_of(who, met, entry, turn.origin, told)
         changes, places = sheets.finish()
         for line in lines:
+            if line["kind"] != "entry":
+                continue
             path, blob, first, last = places[line["id"]]
             uri = str(Pointer(repository.name, path, blob, first, last))
             done.append(Appended(line["id"], uri, path, line["session"]))
@@ -126,15 +130,26 @@ def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn]) -> lis
     return done
 
 
-def ledger_line(entry: str, session: str, context: Context, origin: str | None) -> dict[str, Any]:
-    """What the ledger says of an entry."""
-    line: dict[str, Any] = {
-        "kind": "entry", "id": entry, "session": session, "agent": context.agent, "user": context.user,
-        "origin": origin or "agent",
-    }  # fmt: skip
+def _lines_of(who: Context, met: Met, entry: str, origin: str | None, told: dict[str, Taint]) -> list[dict[str, Any]]:
+    """The lines that an entry brings along; `told`: what those before it did to sessions."""
+    lines = [] if met.session in told else list(met.lines)
+    taint = met.taint | told.setdefault(met.session, CLEAN)
+    line = ledger_line(entry, met.session, who, origin, taint)
     if origin == "external":
-        line["taint"] = ["external"]
-    return line
+        root = Root("journal", entry, "an external journal entry")
+        told[met.session] = told[met.session] | Taint.of(root)
+        lines.append(event(met.session, who, "taint", reason=root.reason, source=entry, what=root.kind))
+    return [*lines, line]
+
+
+def ledger_line(entry: str, session: str, context: Context, origin: str | None, taint: Taint) -> dict[str, Any]:
+    """What the ledger says of an entry; what came from outside is a root of its own."""
+    if origin == "external":
+        taint = taint | Taint.of(Root("journal", entry, "an external journal entry"))
+    return {
+        "kind": "entry", "id": entry, "session": session, "agent": context.agent, "user": context.user,
+        "origin": origin or "agent", "taint": taint.records(),
+    }  # fmt: skip
 
 
 class Sheets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -17,8 +18,10 @@ from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.pointers import Pointer
 from memoranda.operations.journaling import Sheets, ledger_line
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.sessions import session_of
+from memoranda.operations.sessions import Met
 from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.stamping import taint_of_sources
+from memoranda.trust.labels import Root, Taint
 
 _RECORDED = 2000  # characters of the text that the journal repeats; the rest stands in the note
 
@@ -66,7 +69,8 @@ def remember(context: Context, space: Space, new: NewNote) -> Remembered:
         UnknownNote, ChainConflict: a note in `supersedes` does not exist, or may not be superseded by this one.
         ReadOnlyHome: the Home cannot be written.
     """
-    return _remember(context, space.writable(), new, "remember")
+    home = space.writable()
+    return _remember(context, space.homes(), home, new, "remember")
 
 
 def update(
@@ -95,7 +99,7 @@ def update(
         confidence=head.confidence,
         supersedes=(head.id,),
     )
-    return _remember(context, home, replace(new, **(changes or {})), "update")
+    return _remember(context, space.homes(), home, replace(new, **(changes or {})), "update")
 
 
 def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
@@ -108,10 +112,14 @@ def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
     return found
 
 
-def _remember(context: Context, home: OpenHome, new: NewNote, operation: str) -> Remembered:
+def _remember(context: Context, homes: Sequence[OpenHome], home: OpenHome, new: NewNote, operation: str) -> Remembered:
     pass_guards(context, Call(operation, writes=True, text=new.text))
-    session = session_of(context, home)
+    met = home.sessions.met(context)
+    session = met.session
     note_id = new_id("mem", context.random)
+    taint = met.taint | taint_of_sources(homes, new.sources)
+    if new.origin == "external":
+        taint = taint | Taint.of(Root("tool", note_id, "remembered as something from outside"))
     note = Note(
         note_id,
         kind=new.kind,
@@ -122,7 +130,7 @@ def _remember(context: Context, home: OpenHome, new: NewNote, operation: str) ->
         valid_to=new.valid_to,
         confidence=new.confidence,
         origin=new.origin,
-        taint=("external",) if new.origin == "external" else (),
+        taint=taint.labels,
         sources=new.sources,
         supersedes=tuple(dict.fromkeys(new.supersedes)),
         body=new.text.strip("\n"),
@@ -134,9 +142,9 @@ def _remember(context: Context, home: OpenHome, new: NewNote, operation: str) ->
         if note.supersedes:
             _check_chain(home, note)
         sources, changes = note.sources, list[Change]()
-        lines = list[dict[str, Any]]()
+        lines = list[dict[str, Any]](met.lines)
         if not sources:
-            source, changes, line = _record_call(context, home, note, session, now)
+            source, changes, line = _record_call(context, home, note, met, now)
             sources = (source,)
             lines.append(line)
         written = replace(note, sources=sources, recorded_at=now.replace(microsecond=0))
@@ -149,7 +157,7 @@ def _remember(context: Context, home: OpenHome, new: NewNote, operation: str) ->
         lines.append(
             {
                 "kind": "write", "op": operation, "id": note_id, "path": path, "session": session,
-                "agent": context.agent, "user": context.user, "origin": note.origin, "taint": list(note.taint),
+                "agent": context.agent, "user": context.user, "origin": note.origin, "taint": taint.records(),
             }
         )  # fmt: skip
         verb = "Update" if operation == "update" else "Remember"
@@ -186,7 +194,7 @@ def _check_chain(home: OpenHome, note: Note) -> None:
 
 
 def _record_call(
-    context: Context, home: OpenHome, note: Note, session: str, now: datetime
+    context: Context, home: OpenHome, note: Note, met: Met, now: datetime
 ) -> tuple[str, list[Change], dict[str, Any]]:
     """The journal entry that records the call, as the note's source: (pointer, changes, ledger line)."""
     entry = new_id("j", context.random)
@@ -197,4 +205,4 @@ def _record_call(
     changes, places = sheets.finish()
     path, blob, first, last = places[entry]
     pointer = str(Pointer(home.name, path, blob, first, last))
-    return pointer, changes, ledger_line(entry, session, context, note.origin)
+    return pointer, changes, ledger_line(entry, met.session, context, note.origin, met.taint)

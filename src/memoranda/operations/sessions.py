@@ -1,16 +1,176 @@
-"""Which session a call belongs to."""
+"""Sessions: which one a call belongs to, and what it has met. Their taint lies in the Home, not in a process.
+
+A call that names no session joins the ambient one of its Home, user and agent. What such a session, or one that an
+agent opened itself, has met is what any open session of that user and agent has met: leaving the session out or
+opening another one launders nothing. Only a session that a person or the harness opened stands for itself.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
-from memoranda.operations.space import OpenHome
+from memoranda.home.draft import Draft
+from memoranda.home.record import Record
+from memoranda.trust.labels import CLEAN, Root, Taint
+
+if TYPE_CHECKING:
+    from memoranda.operations.space import OpenHome
+
+CLEAN_STARTERS = ("person", "hook")
 
 
-def session_of(context: Context, home: OpenHome) -> str:
-    """The session that the caller named, else the ambient one of this Home, user and agent, which never ends."""
-    if context.session is not None:
-        return context.session
-    told = f"{home.repository.marker.id}\n{context.user}\n{context.agent}"
-    return f"ses_{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+@dataclass(slots=True)
+class _Session:
+    """What is known of one session."""
+
+    user: str | None = None
+    agent: str | None = None
+    taint: Taint = CLEAN
+    private: bool = False
+    opened_by: str | None = None
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The session of a call, what it has met, and the ledger lines that its first use has to bring along."""
+
+    session: str
+    taint: Taint = CLEAN
+    private: bool = False
+    lines: tuple[dict[str, Any], ...] = field(default=())
+
+
+class SessionBook:
+    """The sessions of one Home, kept up by every record that this process reads or writes."""
+
+    def __init__(self, home: OpenHome) -> None:
+        self._home = home
+        self._lock = threading.RLock()
+        self._sessions: dict[str, _Session] = {}
+        self._epochs: dict[tuple[str, str], int] = {}
+        self._pen = home.repository.pen(home.repository.replica.id)
+        home.repository.subscribe(self._heard)
+        home.indexes.catch_up()
+        with home.indexes.lock:
+            for e in home.indexes.catalog.ledger.session_events():
+                fields = {"session": e.session, "event": e.event, "user": e.user, "agent": e.agent, "by": e.what}
+                self._apply(fields | {"reason": e.reason, "source": e.source, "what": e.what}, e.vouched)
+
+    def _heard(self, record: Record) -> None:
+        for text in record.ledger:
+            if '"kind":"session"' in text:
+                fields = json.loads(text)
+                self._apply(fields, self._pen.vouches(text))
+
+    def _apply(self, fields: Mapping[str, Any], vouched: bool) -> None:
+        """Takes in one event. What makes more of a session counts only when it is vouched for."""
+        session, event = str(fields.get("session")), fields.get("event")
+        with self._lock:
+            known = self._sessions.setdefault(session, _Session())
+            known.user = known.user or fields.get("user")
+            known.agent = known.agent or fields.get("agent")
+            if event == "taint":
+                known.taint = known.taint | Taint.of(
+                    Root(
+                        str(fields.get("what") or "person"), str(fields.get("source") or ""),
+                        str(fields.get("reason") or ""),
+                    )
+                )  # fmt: skip
+            elif event == "private":
+                known.private = True
+            elif event == "open" and known.opened_by is None:
+                known.opened_by = str(fields.get("by")) if vouched else "agent"
+            elif event == "close" and vouched:
+                known.closed = True
+            elif event == "fresh" and vouched:
+                pair = (str(fields.get("user")), str(fields.get("agent")))
+                self._epochs[pair] = self._epochs.get(pair, 0) + 1
+
+    # Asking
+
+    def ambient(self, context: Context) -> str:
+        """The session of calls that name none: it goes on until a person starts afresh."""
+        epoch = self._epochs.get((context.user, context.agent), 0)
+        told = f"{self._home.repository.marker.id}\n{context.user}\n{context.agent}" + (f"\n{epoch}" if epoch else "")
+        return f"ses_{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+    def met(self, context: Context) -> Met:
+        """The session of a call with everything that it has met."""
+        with self._lock:
+            session = context.session or self.ambient(context)
+            known = self._sessions.get(session)
+            opening: tuple[dict[str, Any], ...] = ()
+            if known is None:
+                opening = (event(session, context, "open", by="agent" if context.session else "ambient"),)
+                known = _Session()
+            if known.opened_by in CLEAN_STARTERS:
+                return Met(session, known.taint, known.private, opening)
+            taint, private = known.taint, known.private
+            for other in self._open_ones(context):
+                taint, private = taint | other.taint, private or other.private
+            return Met(session, taint, private, opening)
+
+    def _open_ones(self, context: Context) -> list[_Session]:
+        epoch = self.ambient(context)
+        return [
+            known
+            for session, known in self._sessions.items()
+            if not known.closed
+            and (known.user, known.agent) == (context.user, context.agent)
+            and (known.opened_by != "ambient" or session == epoch)
+        ]
+
+    def open_taint(self) -> Taint:
+        """What any open session of this Home has met: an edit that is found meanwhile may have come from it."""
+        with self._lock:
+            taint = CLEAN
+            for known in self._sessions.values():
+                if not known.closed:
+                    taint = taint | known.taint
+            return taint
+
+    # Telling
+
+    def tell(self, context: Context, events: Sequence[Mapping[str, Any]], reason: str) -> None:
+        """Writes events durably, before anything is done because of them."""
+        lines = [dict(line) for line in events]
+        trailers = {"Session": ", ".join(sorted({str(line["session"]) for line in lines})), "Agent": context.agent}
+
+        def build(_at: datetime) -> Draft:
+            return Draft("session", reason, (), lines, trailers, context.agent)
+
+        self._home.repository.write(context, build)
+
+    def raise_taint(self, context: Context, roots: Sequence[Root]) -> None:
+        """The session of this call has met something from outside; nothing new is written when it had already."""
+        met = self.met(context)
+        fresh = [root for root in roots if root not in met.taint.roots]
+        if not fresh:
+            return
+        lines = [
+            event(met.session, context, "taint", reason=root.reason, source=root.source, what=root.kind)
+            for root in fresh
+        ]
+        self.tell(context, [*met.lines, *lines], "A session met content from outside")
+
+    def raise_private(self, context: Context) -> None:
+        """The session of this call was given private text."""
+        met = self.met(context)
+        if not met.private:
+            self.tell(context, [*met.lines, event(met.session, context, "private")], "A session was given private text")
+
+
+def event(session: str, context: Context, what_happened: str, **more: str) -> dict[str, Any]:
+    """A ledger line about a session."""
+    return {
+        "kind": "session", "session": session, "event": what_happened, "user": context.user, "agent": context.agent,
+        **more,
+    }  # fmt: skip

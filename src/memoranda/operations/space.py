@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from memoranda.context import Context
 from memoranda.errors import HomeNotFound, NotFound, Unavailable
@@ -18,11 +18,14 @@ from memoranda.home.repository import Repository
 from memoranda.index.catchup import Progress
 from memoranda.index.indexes import Indexes
 from memoranda.notes.pointers import Pointer
+from memoranda.trust.reviews import reviewed_blobs
 
 FOLDER_LIMIT = 900  # entries of one directory; the next one is called `<name>~2`
 _RECOUNT = 64
 
 T = TypeVar("T")
+if TYPE_CHECKING:
+    from memoranda.operations.sessions import SessionBook
 
 
 @dataclass(slots=True)
@@ -37,10 +40,24 @@ class OpenHome:
     personal: bool = False
     sheets: dict[tuple[str, date], int] = field(default_factory=dict)
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _sessions: SessionBook | None = None
 
     @property
     def name(self) -> str:
         return self.repository.name
+
+    @property
+    def sessions(self) -> SessionBook:
+        """The sessions of this Home; opened at the first question."""
+        if self._sessions is None:
+            from memoranda.operations.sessions import SessionBook
+
+            self._sessions = SessionBook(self)
+        return self._sessions
+
+    def reviewed(self, blob: str) -> bool:
+        """Whether a review stands that counts for these exact bytes."""
+        return blob in reviewed_blobs(self.indexes.catalog, [blob])
 
     def refresh(self, context: Context) -> None:
         """Takes in outside edits and brings the indexes up to date: what every read begins with."""

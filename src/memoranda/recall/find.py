@@ -158,7 +158,7 @@ def _passage(entry: EntryRow, blob: str, wrote: Wrote | None, item: Ranked, home
     origin = (wrote.origin if wrote else None) or "agent"
     return Found(
         entry.id, entry.path, blob, "journal", None, None, entry.text, entry.first + 2, item.score, item.why, (source,),
-        False, wrote.taint if wrote else (), origin, "passage", at, None, at, (), (), entry.speaker,
+        False, ("external",) if wrote and wrote.taint else (), origin, "passage", at, None, at, (), (), entry.speaker,
         wrote.session if wrote else None, agent_of(entry.path), words,
     )  # fmt: skip
 

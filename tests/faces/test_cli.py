@@ -97,7 +97,7 @@ def test_one_broken_home_does_not_hide_the_other(person: Person) -> None:
 # Remember, recall, read
 
 
-@pytest.mark.requirement("A-002", "A-004", "A-006", "A-020")
+@pytest.mark.requirement("A-002", "A-004", "A-006")
 def test_remember_writes_a_note_with_everything_that_was_said(person: Person) -> None:
     home = person.home()
     old = person.json("remember", "Acme pays 12 euros.", "--subject", "customer/acme", "--home", str(home))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -118,6 +119,29 @@ def test_nobody_listens_any_more(person: Person) -> None:
         process.stdout.close()
         assert process.wait(30) == 141
         assert process.stderr.read() == b""
+
+
+def test_long_work_shows_its_progress_on_a_terminal_only(person: Person) -> None:
+    folder = person.work / "many"
+    folder.mkdir()
+    for number in range(300):
+        (folder / f"{number}.md").write_text(f"Number {number}.\n")
+    home = person.home()
+    code = (
+        "from memoranda.faces.cli import frame, main; frame.Progress._AFTER = frame.Progress._EVERY = 0.0; "
+        f"main(['import', {str(folder)!r}, '--home', {str(home)!r}])"
+    )
+    leader, follower = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", "import memoranda.faces.cli.frame; " + code],
+        env=person.env, cwd=person.work, stdout=subprocess.PIPE, stderr=follower, timeout=60, check=True,
+    )  # fmt: skip
+    os.close(follower)
+    shown = os.read(leader, 100_000).decode()
+    os.close(leader)
+    assert "importing files: 100 of 300 (33 %)" in shown and shown.endswith("\r\x1b[K")
+    assert done.stdout.decode().startswith("Took 300 files")
+    assert person.run("import", str(folder), "--home", str(home)).stderr == ""
 
 
 @pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])

@@ -65,6 +65,7 @@ def test_the_tools_are_described_for_a_model(person: Person) -> None:
 @pytest.mark.requirement("A-020", "A-025", "A-026")
 def test_remember_recall_and_read(person: Person) -> None:
     home = person.home()
+    git(home, "switch", "-q", "-c", "draft")
 
     async def talk(client: Any) -> None:
         said = await client.call_tool("nas_journal", {"text": "We renew for 24 months.", "speaker": "dana"})
@@ -102,8 +103,9 @@ def test_remember_recall_and_read(person: Person) -> None:
 
     connected(person, talk, "--home", str(home), "--agent", "cleo")
     assert git(home, "status", "--porcelain") == ""
-    assert git(home, "symbolic-ref", "HEAD") == "refs/heads/main\n"
-    assert "Remember customer/acme: Acme renewed" in git(home, "log", "main", "--format=%s", "--", "memory/notes")
+    assert git(home, "symbolic-ref", "HEAD") == "refs/heads/draft\n"
+    assert "Remember customer/acme: Acme renewed" in git(home, "log", "draft", "--format=%s", "--", "memory/notes")
+    assert git(home, "log", "main", "--format=%s", "--", "memory/notes") == ""
     assert set(git(home, "log", "-2", "--format=%an").split()) == {"cleo"}
 
 

@@ -53,7 +53,6 @@ def test_every_public_call_says_what_it_takes_and_raises() -> None:
         assert "Args:" in getattr(Home, name).__doc__ and "Raises:" in getattr(Home, name).__doc__
 
 
-@pytest.mark.requirement("A-020", "A-025", "A-026")
 def test_a_session_observes_remembers_and_recalls(own: Person) -> None:
     with Home.init("box", name="Box") as home:
         assert home.name == "box" and home.path == own.work / "box"

@@ -266,11 +266,14 @@ class Catalog:
             found.update(r[0] for r in self.db.execute(f"SELECT id FROM entries WHERE id IN ({_marks(part)})", part))
         return found
 
-    def passages(self, spans: Sequence[tuple[str, int, int]]) -> Iterator[Said]:
+    def passages(self, spans: Sequence[tuple[str, int, int]]) -> list[Said]:
         """The entries of each (path, first place, last place), both included."""
-        for span in spans:
-            where = "WHERE e.path = ? AND e.place BETWEEN ? AND ?"
-            yield from map(Said._make, self.db.execute(_SELECT_SAID + where, span))
+        found: list[Said] = []
+        for at in range(0, len(spans), _FEW // 3):
+            part = spans[at : at + _FEW // 3]
+            query = _SELECT_SPANS.format(",".join(["(?,?,?)"] * len(part)))
+            found += map(Said._make, self.db.execute(query, [value for span in part for value in span]))
+        return found
 
     def said(self, keys: Sequence[str]) -> dict[str, Said]:
         """The entries with these keys; the first in the order of the journals when several say the same."""
@@ -295,6 +298,12 @@ _SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text FRO
 _SELECT_SAID = (
     "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at FROM entries e"
     " LEFT JOIN ledger l ON l.about = e.id "
+)
+# One statement for all: a statement a span cost more than the rows. CROSS keeps the order of the joins.
+_SELECT_SPANS = (
+    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at FROM (VALUES {}) s"
+    " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
+    " LEFT JOIN ledger l ON l.about = e.id"
 )
 _SELECT_BRIEF = f"SELECT {', '.join(Brief._fields)} FROM notes"
 

@@ -92,13 +92,18 @@ class _Candidates:
         self._as_of = wanted.as_of is not None and not wanted.history
         self._notes: dict[str, Standing] = {}
         self._said: dict[str, Said] = {}
+        self._around: dict[str, Said] = {}
 
     def accept(self, keys: Iterable[str]) -> set[str]:
         """Which of these documents the question may be shown."""
         wanted = list(keys)
-        notes = self._visibility.judge(self._catalog.briefs(wanted))
-        self._notes.update(notes)
-        said = self._catalog.said([key for key in wanted if key not in notes])
+        said = {key: self._around[key] for key in wanted if key in self._around}
+        unknown = [key for key in wanted if key not in said]
+        notes: Mapping[str, Standing] = {}
+        if unknown:
+            notes = self._visibility.judge(self._catalog.briefs(unknown))
+            self._notes.update(notes)
+            said |= self._catalog.said([key for key in unknown if key not in notes])
         if self._known_at is not None:
             said = {key: entry for key, entry in said.items() if _recorded(entry) <= self._known_at}
         self._said.update(said)
@@ -119,7 +124,9 @@ class _Candidates:
         return found
 
     def around(self, spans: Sequence[tuple[str, int, int]]) -> Iterable[Fact]:
-        return map(_fact, self._catalog.passages(spans))
+        for entry in (found := self._catalog.passages(spans)):
+            self._around.setdefault(entry.key, entry)
+        return map(_fact, found)
 
     def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
         """The items of the answer, read in full."""

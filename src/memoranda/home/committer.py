@@ -69,6 +69,7 @@ class Committer:
         self._activity = activity
         self._worktree = worktree
         self._threads = threading.Lock()
+        self._swept = False
         self._lock = FileLock(layout.own / "commit.lock")
         self._path = layout.own / "commit.json"
         self._seen: tuple[tuple[int, int], Group] | None = None
@@ -145,15 +146,27 @@ class Committer:
         try:
             if wait:
                 self._lock.acquire()
-                self._store.sweep()
             elif not self._lock.try_acquire():
                 return "another process is committing"
             try:
+                if not self._swept:
+                    self._store.sweep(alone=True)
+                    self._swept = True
                 return self._flush(patient=wait)
             finally:
                 self._lock.release()
         finally:
             self._threads.release()
+
+    def unlock(self) -> None:
+        """Removes the locks of refs that a killed process of ours left; does nothing while one of ours commits."""
+        if self._threads.acquire(blocking=False):
+            try:
+                if self._lock.try_acquire():
+                    self._refs.unlock()
+                    self._lock.release()
+            finally:
+                self._threads.release()
 
     def _idle(self) -> bool:
         """Whether there is nothing to commit and no group to finish: most processes only read."""

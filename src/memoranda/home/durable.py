@@ -33,8 +33,8 @@ def sync_path(path: Path) -> None:
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Replaces a file in one step: it holds the old bytes or the new ones, after a crash too."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    """Replaces a file in one step: it holds the old bytes or the new ones, after a crash too. One caller at a time."""
+    fresh = path.with_name(f"{path.name}.new")
     with fresh.open("wb") as file:
         file.write(data)
         file.flush()

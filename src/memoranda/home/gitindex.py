@@ -117,8 +117,8 @@ class GitIndex:
         self._git.call("update-index", "--no-split-index", "-q", "--refresh", accept=(0, 1), index=self._fresh)
 
     def _put_in_place(self, before: tuple[int, int] | None) -> bool:
-        if not self._fresh.exists():
-            return True
+        if not self._fresh.exists() or (before is not None and self._fresh.samefile(self._layout.index)):
+            return True  # nothing was to be changed
         if not lock_with(self._lock, self._fresh):
             return False  # taken between our look and this; the next quiet moment will do
         if self._mark() != before:

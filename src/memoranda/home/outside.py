@@ -196,6 +196,8 @@ class Outside:
         fresh = self._note.with_name(f"{self._note.name}.{os.getpid()}")
         try:
             make_cache(self._note.parent)
+            for left in self._note.parent.glob(f"{self._note.name}.*"):
+                left.unlink(missing_ok=True)  # of a killed process
             fresh.write_text(json.dumps({"commit": now[1], "folders": now[0]}), encoding="utf-8")
             fresh.replace(self._note)
             self._saved = now

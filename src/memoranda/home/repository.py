@@ -347,7 +347,7 @@ class Repository:
 
     def look(self, context: Context) -> list[Found]:
         """Takes in what was edited outside the program; returns it. Does nothing while Git is busy here."""
-        if self.read_only or self._activity.busy(patient=True):
+        if self.read_only or self._busy():
             return []
         with self._looking:
             snapshot = self.snapshot()
@@ -364,6 +364,14 @@ class Repository:
                         self.refused.update((item.path, str(error)) for item in found)
             self._looker.settle({*self.refused, *self.outside.strange})
             return taken
+
+    def _busy(self) -> str | None:
+        """Why nothing can be looked for at the moment; a lock that a killed process of ours left is no reason."""
+        if self._activity.busy() is None:
+            return None
+        self._committer.unlock()
+        self.git_index.unlock()
+        return self._activity.busy(patient=True)
 
     def _take_in(self, context: Context, found: list[Found]) -> list[Found]:
         taken: list[Found] = []

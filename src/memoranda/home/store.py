@@ -42,8 +42,8 @@ class ObjectStore(Protocol):
     def release(self, handle: object) -> None:
         """The refs have moved: what `put` kept is reachable now."""
 
-    def sweep(self) -> None:
-        """Removes what killed writers left half-written."""
+    def sweep(self, *, alone: bool = False) -> None:
+        """Removes what killed writers left half-written; `alone`: nobody else is writing at this moment."""
 
     def get(self, name: str) -> GitObject | None:
         """The object named by an id, or by `<commit>:<path>`."""

@@ -21,7 +21,7 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 2)
+RECIPE = Recipe("catalog", 3)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS notes (
 CREATE INDEX IF NOT EXISTS notes_id ON notes (id);
 CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
 CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
+CREATE INDEX IF NOT EXISTS notes_live ON notes (path, live) WHERE live = 1;
 CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (old, new, row)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS edges_row ON edges (row);
@@ -64,6 +65,7 @@ class Catalog:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.db = connection
+        self._counts: dict[str, tuple[tuple[int, int], int]] = {}
         self.ledger = testimony.Testimony(connection)
 
     @staticmethod
@@ -178,10 +180,18 @@ class Catalog:
                     yield note_id, path, source
 
     def count_notes(self) -> int:
-        return int(self.db.execute("SELECT count(*) FROM notes WHERE live = 1").fetchone()[0])
+        return self._counted("SELECT count(*) FROM notes WHERE live = 1")
 
     def count_entries(self) -> int:
-        return int(self.db.execute("SELECT count(*) FROM entries").fetchone()[0])
+        return self._counted("SELECT count(*) FROM entries")
+
+    def _counted(self, query: str) -> int:
+        """A count, asked again only when somebody has written: every recall says how much there is."""
+        state = (self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes)
+        known = self._counts.get(query)
+        if known is None or known[0] != state:
+            known = self._counts[query] = (state, int(self.db.execute(query).fetchone()[0]))
+        return known[1]
 
     # Chains
 

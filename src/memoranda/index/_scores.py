@@ -85,7 +85,7 @@ class Scores:
         found: list[tuple[str, float]] = []
         if n <= 0:
             return found
-        reach = n if accept is None else n + n // 4 + 8
+        reach = n if accept is None else n + n // 8 + 2
         for batch in self._batches(reach, passages):
             passing = None if accept is None else set(accept([key for key, _ in batch]))
             found += [item for item in batch if passing is None or item[0] in passing][: n - len(found)]

@@ -36,10 +36,11 @@ def run(options: Options) -> Iterator[Line]:
 def _at(size: int, options: Options) -> Iterator[Line]:
     root = home_of(size)
     written = texts(10_000, seed=23)
+    who = context()
     with opened(root) as (space, _), (CACHE / "append").open("wb") as file:
 
         def ours(n: int) -> Remembered:
-            return remember(context(), space, NewNote(next(written), subject=subject(n % 40)))
+            return remember(who, space, NewNote(next(written), subject=subject(n % 40)))
 
         data = _bytes(root, ours(0))
 

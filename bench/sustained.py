@@ -64,13 +64,14 @@ def _writers(root: Path, count: int, notes: int, turn: int) -> float:
 
 def _write(root: Path, notes: int, seed: int) -> None:
     """One writer: says when it is open, waits for the word, writes, and says when all is committed."""
-    written = list(texts(notes, seed=1000 + seed))
+    written = [NewNote(text, subject=subject(n % 40)) for n, text in enumerate(texts(notes, seed=1000 + seed))]
+    who = context()
     with opened(root) as (space, home):
         home.repository.snapshot()
         print("open", flush=True)
         sys.stdin.readline()
-        for n, text in enumerate(written):
-            remember(context(), space, NewNote(text, subject=subject(n % 40)))
+        for note in written:
+            remember(who, space, note)
         while home.repository.snapshot().tail:  # records that are in no commit yet, other processes' included
             time.sleep(0.001)
         print("done", flush=True)

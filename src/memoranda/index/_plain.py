@@ -6,10 +6,11 @@ Does exactly what `_fast` does, in the same order of operations, so that both gi
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 
 from memoranda.index._scoring import K1, Scoring, Shares, idf_of, in_order, length_terms
-from memoranda.index._store import LIVE, View, numbers_of
+from memoranda.index._store import LIVE, View, bytes_of, numbers_of
 
 
 class PlainResult:
@@ -87,3 +88,19 @@ def _documents(scoring: Scoring, alternatives: Sequence[Sequence[tuple[int, byte
         status, most = scoring.view.status, scoring.most_status
         found = {d: count for d, count in found.items() if status[d] <= most}
     return found
+
+
+def inverted(terms: array[int], counts: bytearray, sizes: array[int], different: int) -> Iterator[tuple[bytes, bytes]]:
+    """For each of `different` terms, by number, the documents that hold it and their frequencies, as they are stored.
+
+    `terms` and `counts` run over all documents one after the other, `sizes` says how many belong to each.
+    """
+    found = [array("H") for _ in range(different)]
+    frequencies = [bytearray() for _ in range(different)]
+    at = 0
+    for number, size in enumerate(sizes):
+        for term, count in zip(terms[at : at + size], counts[at : at + size], strict=True):
+            found[term].append(number)
+            frequencies[term].append(count)
+        at += size
+    return ((bytes_of(numbers), bytes(held)) for numbers, held in zip(found, frequencies, strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -27,46 +28,61 @@ from memoranda.index._store import (
 FAN = 8
 _INSERT = "INSERT INTO postings (segment, term, data) VALUES (?, ?, ?)"
 _CHUNK = 4096  # rows of postings handed to SQLite at once
+_MUCH = 150_000  # postings that are worth importing numpy for
+
+
+class _Numbers(dict[str, int]):
+    """Numbers terms in the order in which they are first asked for."""
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self)
+        return number
 
 
 class Builder:
-    """Collects documents in memory and writes them as one segment."""
+    """Collects documents in memory and writes them as one segment.
+
+    One flat list of (term, frequency) over all documents, sorted by term at the end: no object per term and document.
+    """
 
     def __init__(self) -> None:
         self._keys: list[bytes] = []
         self._status = bytearray()
         self._lengths = array("H")
         self._traits = bytearray()
-        self._terms: dict[str, tuple[array[int], bytearray]] = {}
-        self._facets: dict[str, array[int]] = {}
-        self.postings = 0
+        self._numbers = _Numbers()
+        self._terms = array("I")
+        self._counts = bytearray()
+        self._sizes = array("I")  # how many terms each document has
 
     def __len__(self) -> int:
         return len(self._keys)
 
+    @property
+    def postings(self) -> int:
+        return len(self._terms)
+
     def add(self, row: Row) -> None:
-        number = len(self._keys)
         self._keys.append(row.key)
         self._status.append(row.status)
         self._lengths.append(row.length)
         self._traits.append(row.traits)
-        known = self._terms
-        for term, count in row.terms.items():
-            entry = known.get(term)
-            if entry is not None:
-                entry[0].append(number)
-                entry[1].append(count)
-            elif term[0] == FACET:
-                self._facets.setdefault(term, array("H")).append(number)
-            else:
-                known[term] = (array("H", (number,)), bytearray((count,)))
-        self.postings += len(row.terms)
+        self._terms.extend(map(self._numbers.__getitem__, row.terms))
+        self._counts.extend(row.terms.values())
+        self._sizes.append(len(row.terms))
 
     def write(self, db: sqlite3.Connection, number: int, version: int) -> None:
         """Writes the segment `number`; its terms in order, so that the table grows at its end."""
         size = len(self._keys)
-        rows = [(number, facet, pack_facet(found, size)) for facet, found in self._facets.items()]
-        rows += [(number, term, bytes_of(found) + counts) for term, (found, counts) in self._terms.items()]
+        if len(self._terms) >= _MUCH or "numpy" in sys.modules:
+            from memoranda.index._fast import inverted
+        else:
+            from memoranda.index._plain import inverted
+        postings = inverted(self._terms, self._counts, self._sizes, len(self._numbers))
+        rows = []
+        for term, (found, counts) in zip(self._numbers, postings, strict=True):
+            data = pack_facet(numbers_of(found), size) if term[0] == FACET else found + counts
+            rows.append((number, term, data))
         rows.sort(key=itemgetter(1))
         db.executemany(_INSERT, rows)
         _write_documents(db, number, version, self._keys, self._lengths, self._traits, self._status)

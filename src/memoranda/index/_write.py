@@ -27,7 +27,7 @@ from memoranda.index.traits import PASSAGE
 
 # Documents and postings of one segment when many come at once; bounds the memory of a build to some 40 MB.
 _BUILD_DOCUMENTS = 32_768
-_BUILD_POSTINGS = 4_000_000
+_BUILD_POSTINGS = 2_500_000
 JOURNAL = "in:journal"
 
 

@@ -16,7 +16,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import Stemmer
@@ -29,7 +31,7 @@ from memoranda.notes.lazyre import lazy
 Language = Literal["en", "fr"]
 
 # Raised whenever the same text would give other terms; part of the recipe.
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
 
 # A title stands three times, a subject and a tag twice: one virtual text, so that one length and one term
 # frequency serve (BM25F with one normalisation). Round numbers on purpose; LoCoMo has none of these fields.
@@ -108,24 +110,27 @@ class Query:
 
 def analyze(text: str, *, title: str = "", subject: str = "", tags: Iterable[str] = ()) -> Bag:
     """The terms of a document; its language is guessed from the text and the title together."""
-    counts = _tokens(text)
-    titled = _tokens(title) if title else {}
-    language = _language({**titled, **counts}.keys(), text)
-    out: dict[str, int] = {}
-    _collect(out, counts, language, 1)
-    if titled:
-        _collect(out, titled, language, TITLE_WEIGHT)
+    tokens = _tokens(text)
+    words = set(tokens)
+    titled = _tokens(title) if title else []
+    language = _language(words.union(titled) if titled else words, text)
+    cache = _caches[language]
+    # Counted without a step of Python per word: a hundred thousand texts have eight million.
+    terms: dict[str, int] = Counter(chain.from_iterable(map(cache.__getitem__, tokens)))
+    weighted = [(titled, TITLE_WEIGHT)]
     if subject:
-        _collect(out, _tokens(subject), language, SUBJECT_WEIGHT)
-    for tag in tags:
-        _collect(out, _tokens(tag), language, TAG_WEIGHT)
-    return Bag(out, sum(out.values()), traits_of(text, counts.keys()))
+        weighted.append((_tokens(subject), SUBJECT_WEIGHT))
+    weighted += ((_tokens(tag), TAG_WEIGHT) for tag in tags)
+    for extra, weight in weighted:
+        for term in chain.from_iterable(map(cache.__getitem__, extra)):
+            terms[term] = terms.get(term, 0) + weight
+    return Bag(terms, sum(terms.values()), traits_of(text, words))
 
 
 def analyze_query(text: str) -> Query:
     """The words of a question; at most `MOST_GROUPS`, stop words dropped, never an error."""
-    tokens = list(_tokens(text))
-    language = _language(tokens, text)
+    tokens = dict.fromkeys(_tokens(text))
+    language = _language(tokens.keys(), text)
     groups: dict[tuple[str, ...], Group] = {}
     for token in tokens:
         for word, alternatives in _alternatives(token, language):
@@ -136,7 +141,7 @@ def analyze_query(text: str) -> Query:
 
 def language_of(text: str) -> Language:
     """The guessed language of a text: French when its small words say so, otherwise English."""
-    return _language(_tokens(text), text)
+    return _language(set(_tokens(text)), text)
 
 
 def fold(word: str) -> str:
@@ -148,36 +153,30 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", plain)
 
 
-def _tokens(text: str) -> dict[str, int]:
-    """Every token with its count, case folded, accents kept; the parts of camelCase words besides their whole."""
+def _tokens(text: str) -> list[str]:
+    """Every token, case folded, accents kept; the parts of camelCase words besides their whole."""
     if text.isascii():
-        counts: dict[str, int] = Counter(_ASCII_TOKEN.findall(text.lower()))
+        tokens = _ASCII_TOKEN.findall(text.lower())
     else:
         text = unicodedata.normalize("NFKC", text)
-        counts = Counter(_ANY_TOKEN.findall(text.casefold()))
+        tokens = _ANY_TOKEN.findall(text.casefold())
     if _HUMPS.search(text) is None:
-        return counts
+        return tokens
     if _CAMEL_HUMP.search(text):
         for word in _CAMEL.findall(text):
-            for part in _CAMEL_PART.findall(word):
-                if part != word:
-                    lowered = part.lower()
-                    counts[lowered] = counts.get(lowered, 0) + 1
+            tokens += [part.lower() for part in _CAMEL_PART.findall(word) if part != word]
     # IT, US or AI in capitals is a name, not the pronoun; a text that shouts says nothing by it.
-    if (capitals := _CAPITALS.findall(text)) and 3 * len(capitals) <= len(counts) + 3:
-        for word in capitals:
-            if word.lower() in _MEANT_IN_CAPITALS:
-                counts["^" + word.lower()] = counts.get("^" + word.lower(), 0) + 1
-    return counts
+    if (capitals := _CAPITALS.findall(text)) and 3 * len(capitals) <= len(tokens) + 3:
+        tokens += ["^" + word.lower() for word in capitals if word.lower() in _MEANT_IN_CAPITALS]
+    return tokens
 
 
 _OPERATORS = frozenset(("and", "or", "not", "near", "et", "ou"))  # how people shout at search engines
 _MEANT_IN_CAPITALS = (stop.ENGLISH | stop.FRENCH | stop.FRENCH_ONLY | stop.ENGLISH_ONLY) - _OPERATORS
 
 
-def _language(tokens: Iterable[str], text: str) -> Language:
-    known = set(tokens)
-    english, french = len(known & stop.ENGLISH_SIGNS), len(known & _FRENCH_SIGNS)
+def _language(words: AbstractSet[str], text: str) -> Language:
+    english, french = len(words & stop.ENGLISH_SIGNS), len(words & _FRENCH_SIGNS)
     if french > english:
         return "fr"
     if french == english and not text.isascii() and (_FRENCH_LETTERS.search(text) is not None):
@@ -187,13 +186,6 @@ def _language(tokens: Iterable[str], text: str) -> Language:
 
 _FRENCH_SIGNS = stop.FRENCH_SIGNS | stop.word_set("à où même mêmes très après été être était étaient êtes étant voilà")
 _FRENCH_LETTERS = lazy("[çéèêëàâîïôûùœ]", re.IGNORECASE)
-
-
-def _collect(out: dict[str, int], counts: dict[str, int], language: Language, weight: int) -> None:
-    cache = _caches[language]
-    for token, count in counts.items():
-        for term in cache[token]:
-            out[term] = out.get(term, 0) + count * weight
 
 
 class _Cache(dict[str, tuple[str, ...]]):

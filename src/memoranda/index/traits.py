@@ -17,6 +17,7 @@ NUMBER = 4  # holds a number
 PASSAGE = 8  # is a journal passage and not a note (set by the index, from the facet `in:journal`)
 NAMES = 48  # how many capitalised words it holds inside sentences, 0 to 3, see `names_of`
 _NAMES_SHIFT = 4
+_SENTENCE_ENDS = frozenset('.!?:;\n"»”)]}-*#|> ')
 _LAST_WORDS = 60  # characters; who asks often adds a word of politeness
 
 _MOMENTS = word_set(
@@ -36,7 +37,7 @@ _NUMBERS = word_set(
     """
 )
 _REMARK = lazy(r"\s*\[[^\]]*\]\s*$")  # what was shown, in brackets after what was said
-_NAMED = lazy(r"[^.!?\s\W] [A-ZÀ-Þ][a-zß-ÿ]{2}|, [A-ZÀ-Þ][a-zß-ÿ]{2}")
+_CAPITAL = lazy(r" [A-ZÀ-Þ][a-zß-ÿ]{2}")
 _DIGIT = lazy(r"[0-9]")
 _YEAR = lazy(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
@@ -50,8 +51,13 @@ def traits_of(text: str, words: AbstractSet[str]) -> int:
         traits |= TIME
     if digit or words & _NUMBERS:
         traits |= NUMBER
-    if _NAMED.search(text):
-        traits |= min(len(_NAMED.findall(text)), 3) << _NAMES_SHIFT
+    names = 0
+    for found in _CAPITAL.finditer(text, 1):
+        if text[found.start() - 1] not in _SENTENCE_ENDS:
+            names += 1
+            if names == 3:
+                break
+    traits |= names << _NAMES_SHIFT
     return traits
 
 

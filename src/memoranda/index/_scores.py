@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from memoranda.index._scoring import Result
@@ -15,8 +14,7 @@ Accept = Callable[[Sequence[str]], Collection[str]]
 _FIRST = 128  # results of the first batch; each further one goes four times as far
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Which groups of the query a document holds (indices into `Query.groups`), their `share` of the query's idf
     (0 to 1), and `rarest`, the smallest number of live documents that hold one of them."""
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from memoranda.index._store import View
 
@@ -18,8 +17,7 @@ from memoranda.index._store import View
 K1, B = 1.2, 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(NamedTuple):
     """`groups`: per word of the query, per alternative, the postings as (number of the first document, data).
 
     `most_status` is the highest document status that is scored.
@@ -30,8 +28,7 @@ class Scoring:
     most_status: int
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(NamedTuple):
     """Per group of the query: its inverse document frequency, and the live documents that hold it."""
 
     idf: tuple[float, ...]

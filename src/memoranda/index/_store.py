@@ -15,8 +15,8 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 LIVE, RETIRED, DROPPED = 0, 1, 2
 KEY = 20  # bytes
@@ -45,8 +45,7 @@ INSERT INTO meta VALUES ('generation', 0), ('segment', 0);
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One document as it is stored: `terms` to frequency (facets among them, with frequency 1)."""
 
     key: bytes
@@ -56,9 +55,9 @@ class Row:
     terms: dict[str, int]
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A segment as a view holds it. `by_key` are its document numbers in the order of their keys."""
+class Segment(NamedTuple):
+    """A segment as a view holds it. `by_key` are its document numbers in the order of their keys, `total` the summed
+    lengths of its live documents; `derived` is what a kernel derives once from what never changes."""
 
     id: int
     size: int
@@ -69,8 +68,8 @@ class Segment:
     status: bytes
     version: int
     live: int
-    total: int  # the summed lengths of its live documents
-    derived: dict[str, object] = field(default_factory=dict)  # what a kernel derives once from what never changes
+    total: int
+    derived: dict[str, object]
 
     def key(self, number: int) -> bytes:
         return self.keys[number * KEY : number * KEY + KEY]
@@ -84,8 +83,7 @@ class Segment:
         return number if self.key(number) == key and self.status[number] != DROPPED else None
 
 
-@dataclass(frozen=True)
-class Tail:
+class Tail(NamedTuple):
     """The newest documents, in the order in which they came; their numbers follow those of the segments."""
 
     rows: tuple[int, ...]
@@ -117,23 +115,24 @@ class Tail:
         return Row(self.keys[number], self.status[number], self.lengths[number], self.traits[number], terms)
 
 
-@dataclass(frozen=True)
 class View:
-    """Everything a search needs besides postings, as of one generation. Documents are numbered through."""
+    """Everything a search needs besides postings, as of one generation. Documents are numbered through.
 
-    generation: int
-    segments: tuple[Segment, ...]
-    tail: Tail
-    live: int
-    total: int
+    `bases` are the first numbers of the segments and of the tail, `live` and `total` the live documents and their
+    summed lengths; `derived` is what a kernel derives once for this generation.
+    """
 
-    @cached_property
-    def bases(self) -> tuple[int, ...]:
-        """The first number of each segment, and of the tail."""
+    def __init__(self, generation: int, segments: tuple[Segment, ...], tail: Tail, live: int, total: int) -> None:
+        self.generation = generation
+        self.segments = segments
+        self.tail = tail
+        self.live = live
+        self.total = total
+        self.derived: dict[object, object] = {}
         bases = [0]
-        for segment in self.segments:
+        for segment in segments:
             bases.append(bases[-1] + segment.size)
-        return tuple(bases)
+        self.bases = tuple(bases)
 
     @property
     def size(self) -> int:
@@ -158,11 +157,6 @@ class View:
     def hidden(self) -> bool:
         """Some document is not live."""
         return self.live < self.size
-
-    @cached_property
-    def derived(self) -> dict[object, object]:
-        """What a kernel derives once for this generation."""
-        return {}
 
     def key(self, number: int) -> bytes:
         at = bisect_right(self.bases, number) - 1
@@ -211,10 +205,7 @@ def read_view(db: sqlite3.Connection, generation: int, former: View | None) -> V
             segment = _read_segment(db, number, version, live, total)
         elif segment.version != version:
             (status,) = db.execute("SELECT bytes FROM status WHERE segment = ?", (number,)).fetchone()
-            segment = Segment(
-                segment.id, segment.size, segment.keys, segment.by_key, segment.lengths, segment.traits, status,
-                version, live, total, segment.derived,
-            )  # fmt: skip
+            segment = segment._replace(status=status, version=version, live=live, total=total)
         segments.append(segment)
     tail = _read_tail(db)
     present = [length for length, status in zip(tail.lengths, tail.status, strict=True) if status == LIVE]
@@ -225,7 +216,9 @@ def read_view(db: sqlite3.Connection, generation: int, former: View | None) -> V
 def _read_segment(db: sqlite3.Connection, number: int, version: int, live: int, total: int) -> Segment:
     query = "SELECT size, keys, by_key, lengths, traits, bytes FROM segments JOIN status ON segment = id WHERE id = ?"
     size, keys, by_key, lengths, traits, status = db.execute(query, (number,)).fetchone()
-    return Segment(number, size, keys, numbers_of(by_key), numbers_of(lengths), traits, status, version, live, total)
+    return Segment(
+        number, size, keys, numbers_of(by_key), numbers_of(lengths), traits, status, version, live, total, {}
+    )
 
 
 def _read_tail(db: sqlite3.Connection) -> Tail:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memoranda.index._facets import facet_term
 from memoranda.index._segments import Builder, due, fitting, merge
@@ -31,8 +31,7 @@ _BUILD_POSTINGS = 2_500_000
 JOURNAL = "in:journal"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One immutable text: `key` is 40 hex characters of its content, `facets` exact strings to filter by.
 
     A document with the facet `in:journal` is a journal passage.
@@ -46,8 +45,7 @@ class Document:
     facets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(NamedTuple):
     """What one `apply` did; `missing` are keys to retire, revive or drop that the index does not know."""
 
     added: int

@@ -17,9 +17,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import Stemmer
 
@@ -81,8 +80,7 @@ _stemmers: dict[Language, Callable[[str], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Bag:
+class Bag(NamedTuple):
     """The terms of one document with their weighted frequencies (at least 1), `length`, their sum, and its traits."""
 
     terms: dict[str, int]
@@ -90,16 +88,14 @@ class Bag:
     traits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """One word of a question: `word` as it was written (folded), `alternatives` the terms that stand for it."""
 
     word: str
     alternatives: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """The words of a question that are looked up, in their order, each once. Empty: nothing to look up."""
 
     groups: tuple[Group, ...] = ()

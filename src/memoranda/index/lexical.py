@@ -10,15 +10,14 @@ killed in it leaves the index as it was before.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import Stemmer
 
@@ -41,8 +40,7 @@ _WARM_WORK = 1_500  # postings below which numpy's overhead is more than what it
 _MANY_KEYS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """Documents that are found, and documents that are kept for history only."""
 
     live: int
@@ -84,6 +82,7 @@ class LexicalIndex:
                 # A killed process loses nothing by OFF; a power cut may damage the file, and NORMAL costs one sync
                 # a checkpoint against it.
                 db.execute("PRAGMA synchronous=NORMAL")
+                db.execute("PRAGMA journal_size_limit=4194304")
                 if db.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
                     _create(db)
             except sqlite3.Error:
@@ -94,6 +93,8 @@ class LexicalIndex:
     @staticmethod
     def remove(directory: Path) -> None:
         """Deletes the index of a directory, if there is one."""
+        import shutil  # slow to import, and seldom wanted
+
         shutil.rmtree(directory, ignore_errors=True)
 
     def close(self) -> None:

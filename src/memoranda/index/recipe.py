@@ -11,21 +11,21 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from memoranda.errors import IndexDamaged
 
 MANIFEST = "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(NamedTuple):
     """`name` (one word), `version` (of the code that makes it), `params` (JSON values only)."""
 
     name: str
     version: int
-    params: Mapping[str, object] = field(default_factory=dict)
+    params: Mapping[str, object] = MappingProxyType({})
 
     def digest(self) -> str:
         """64 hex characters of SHA-256 over the canonical JSON of the three."""
@@ -37,8 +37,7 @@ class Recipe:
         return f"{self.name}-{self.digest()[:12]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """What an index directory says of itself.
 
     `inputs` is what it reflects (commit, log position), `built_at` an instant in RFC 3339, `took_ms` how long the

@@ -37,15 +37,29 @@ class GitIndex:
 
     def reflects(self) -> str | None:
         """The commit up to which our entries were brought last; None when there is no index any more."""
-        if not self._layout.index.exists():
-            return None
-        try:
-            return self._note.read_text(encoding="ascii").strip() or None
-        except FileNotFoundError:
-            return None
+        return next(iter(self._noted()), None)
 
-    def advance(self, touched: Mapping[str, tuple[str | None, str | None]], commit: str | None) -> bool:
-        """Brings the entries of `touched` (path -> blob before, blob now) to `commit`; False when Git is at work.
+    def tried(self) -> str | None:
+        """The commit to which somebody was bringing them who may have been killed before or after."""
+        return next(iter(self._noted()[1:]), None)
+
+    def _noted(self) -> list[str]:
+        if not self._layout.index.exists():
+            return []
+        try:
+            return self._note.read_text(encoding="ascii").split()
+        except FileNotFoundError:
+            return []
+
+    def _write_note(self, *commits: str | None) -> None:
+        fresh = self._note.with_suffix(".tmp")
+        fresh.write_text("".join(f"{commit}\n" for commit in commits if commit), encoding="ascii")
+        fresh.replace(self._note)
+
+    def advance(self, old: str | None, touched: Mapping[str, tuple[str | None, str | None]], commit: str) -> bool:
+        """Brings the entries of `touched` (path -> blob before, blob now) from a commit to another.
+
+        False when Git is at work, or when somebody has brought them elsewhere meanwhile.
 
         The new index is made beside the old one and takes its place under Git's lock, if nobody has changed it
         meanwhile. Our own threads and processes take turns.
@@ -57,7 +71,7 @@ class GitIndex:
                 return False
             try:
                 self._unlock()
-                return self._advance(touched, commit)
+                return self.reflects() == old and self._advance(touched, commit)
             finally:
                 self._fresh.unlink(missing_ok=True)
                 self._turn.release()
@@ -79,19 +93,20 @@ class GitIndex:
         for left in self._layout.git_dir.glob(f"{_FRESH}*"):
             unlock_dead(self._lock, left)
 
-    def _advance(self, touched: Mapping[str, tuple[str | None, str | None]], commit: str | None) -> bool:
+    def _advance(self, touched: Mapping[str, tuple[str | None, str | None]], commit: str) -> bool:
         if self._lock.exists():
             return False
+        noted = self._noted()
         if touched:
             before = self._mark()
             if not (len(touched) > _FEW and self._by_ourselves(touched)):
                 self._by_git(touched, before)
+            if noted and noted[1:] != [commit]:
+                self._write_note(noted[0], commit)
             if not self._put_in_place(before):
                 return False
-        if commit is not None and commit != self.reflects():
-            fresh = self._note.with_suffix(".tmp")
-            fresh.write_text(commit + "\n", encoding="ascii")
-            fresh.replace(self._note)
+        if noted != [commit]:
+            self._write_note(commit)
         return True
 
     def _by_ourselves(self, touched: Mapping[str, tuple[str | None, str | None]]) -> bool:

@@ -433,14 +433,19 @@ class Repository:
             return True
         if self._activity.busy():
             return False
-        if indexed is not None and not self.store.get(indexed):
-            indexed = None
-        changes = self.store.changes(indexed, commit)
-        if not self.git_index.advance({c.path: (c.old, c.new) for c in changes if c.path in self.ours}, commit):
+        tried = self.git_index.tried()
+        if tried is not None and tried != commit and self.store.get(tried) and not self._bring_index(indexed, tried):
+            return False
+        if not self._bring_index(self.git_index.reflects(), commit):
             return False
         self.store.consolidate()
         self._rotate()
         return True
+
+    def _bring_index(self, old: str | None, new: str) -> bool:
+        known = old if old is not None and self.store.get(old) else None
+        changes = self.store.changes(known, new)
+        return self.git_index.advance(old, {c.path: (c.old, c.new) for c in changes if c.path in self.ours}, new)
 
     def _make_safe(self) -> None:
         """Syncs the files that were written since the last time: the log is needed no more to restore them."""

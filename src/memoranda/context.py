@@ -33,6 +33,7 @@ class Context:
     clock: Callable[[], datetime] = field(default=system_clock, compare=False)
     random: Callable[[int], bytes] = field(default=os.urandom, compare=False)
     deadline: float | None = None
+    person: bool = False  # a person at a terminal: what a person reads taints no agent's session
     tenant: str | None = None
     organization: str | None = None
     project: str | None = None

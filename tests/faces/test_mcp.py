@@ -113,10 +113,12 @@ def test_near_misses_are_understood_and_said(person: Person) -> None:
     home = person.home()
 
     async def talk(client: Any) -> None:
+        entry = await client.call_tool("nas_journal", {"text": "Somebody said so."})
+        pointer = entry.structured_content["uri"]
         for name in ("text", "content", "note", "memory"):
-            done = await client.call_tool("nas_remember", {name: f"Known as {name}.", "source": "https://a.example/b"})
+            done = await client.call_tool("nas_remember", {name: f"Known as {name}.", "source": pointer})
             assert not done.is_error, text_of(done)
-            assert done.structured_content["sources"] == ["https://a.example/b"]
+            assert done.structured_content["sources"] == [pointer]
         for name in ("query", "q", "question"):
             view = await client.call_tool("nas_recall", {name: "known", "limit": "2", "max_tokens": 300, "in": "notes"})
             assert not view.is_error, text_of(view)

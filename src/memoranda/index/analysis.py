@@ -49,13 +49,14 @@ _MARKS += "\u1dc0-\u1dff\u20d0-\u20f0\u3099\u309a"
 _APOSTROPHES = "'\u2019\u02bc"
 
 
-def _pattern(word: str) -> re.Pattern[str]:
+def _pattern(letter: str, further: str = "") -> re.Pattern[str]:
+    word = rf"(?:{letter}(?:{letter}|{further})*)" if further else rf"{letter}+"
     joint = rf"(?:[_./@:\-+&{_APOSTROPHES}]|(?<=\d),(?=\d\d\d))"
-    return re.compile(rf"{word}+(?:{joint}{word}+)*(?:\+\+|\#(?!\w))?")
+    return re.compile(rf"{word}(?:{joint}{word})*(?:\+\+|\#(?!\w))?")
 
 
 _ASCII_TOKEN = _pattern("[a-z0-9]")
-_ANY_TOKEN = _pattern(rf"(?:[^\W_]|[{_MARKS}])")
+_ANY_TOKEN = _pattern(r"[^\W_]", f"[{_MARKS}]")
 _HUMPS = lazy(r"[A-Za-z0-9][A-Z]")
 _CAMEL_HUMP = lazy(r"[a-z0-9][A-Z]")
 _CAMEL = lazy(r"\b[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*\b")
@@ -106,17 +107,18 @@ class Query(NamedTuple):
 
 def analyze(text: str, *, title: str = "", subject: str = "", tags: Iterable[str] = ()) -> Bag:
     """The terms of a document; its language is guessed from the text and the title together."""
+    text = _normal(text)
     tokens = _tokens(text)
     words = set(tokens)
-    titled = _tokens(title) if title else []
+    titled = _tokens(_normal(title)) if title else []
     language = _language(words.union(titled) if titled else words, text)
     cache = _caches[language]
     # Counted without a step of Python per word: a hundred thousand texts have eight million.
     terms: dict[str, int] = Counter(chain.from_iterable(map(cache.__getitem__, tokens)))
     weighted = [(titled, TITLE_WEIGHT)]
     if subject:
-        weighted.append((_tokens(subject), SUBJECT_WEIGHT))
-    weighted += ((_tokens(tag), TAG_WEIGHT) for tag in tags)
+        weighted.append((_tokens(_normal(subject)), SUBJECT_WEIGHT))
+    weighted += ((_tokens(_normal(tag)), TAG_WEIGHT) for tag in tags)
     for extra, weight in weighted:
         for term in chain.from_iterable(map(cache.__getitem__, extra)):
             terms[term] = terms.get(term, 0) + weight
@@ -125,18 +127,20 @@ def analyze(text: str, *, title: str = "", subject: str = "", tags: Iterable[str
 
 def analyze_query(text: str) -> Query:
     """The words of a question; at most `MOST_GROUPS`, stop words dropped, never an error."""
+    text = _normal(text)
     tokens = dict.fromkeys(_tokens(text))
     language = _language(tokens.keys(), text)
     groups: dict[tuple[str, ...], Group] = {}
     for token in tokens:
         for word, alternatives in _alternatives(token, language):
-            if alternatives not in groups and len(groups) < MOST_GROUPS:
+            if alternatives and alternatives not in groups and len(groups) < MOST_GROUPS:
                 groups[alternatives] = Group(word, alternatives)
     return Query(tuple(groups.values()))
 
 
 def language_of(text: str) -> Language:
     """The guessed language of a text: French when its small words say so, otherwise English."""
+    text = _normal(text)
     return _language(set(_tokens(text)), text)
 
 
@@ -149,12 +153,15 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", plain)
 
 
+def _normal(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
 def _tokens(text: str) -> list[str]:
     """Every token, case folded, accents kept; the parts of camelCase words besides their whole."""
     if text.isascii():
         tokens = _ASCII_TOKEN.findall(text.lower())
     else:
-        text = unicodedata.normalize("NFKC", text)
         tokens = _ANY_TOKEN.findall(text.casefold())
     if _HUMPS.search(text) is None:
         return tokens
@@ -175,13 +182,13 @@ def _language(words: AbstractSet[str], text: str) -> Language:
     english, french = len(words & stop.ENGLISH_SIGNS), len(words & _FRENCH_SIGNS)
     if french > english:
         return "fr"
-    if french == english and not text.isascii() and (_FRENCH_LETTERS.search(text) is not None):
+    if french == english and _FRENCH_LOOK.search(text):
         return "fr"
     return "en"
 
 
 _FRENCH_SIGNS = stop.FRENCH_SIGNS | stop.word_set("à où même mêmes très après été être était étaient êtes étant voilà")
-_FRENCH_LETTERS = lazy("[çéèêëàâîïôûùœ]", re.IGNORECASE)
+_FRENCH_LOOK = lazy("[çéèêëàâîïôûùœ]|\\b(?:[cdjln]|qu)['’][^\\W\\d]", re.IGNORECASE)
 
 
 class _Cache(dict[str, tuple[str, ...]]):

@@ -143,6 +143,11 @@ class Catalog:
         rows = self._notes("WHERE n.path = ? AND n.live = 1", (path,))
         return rows[0] if rows else None
 
+    def schemes(self, row: int) -> tuple[str, ...]:
+        """The schemes of a note's sources (`nas`, `https`), without a word of what follows them."""
+        found = self.db.execute("SELECT sources FROM notes WHERE row = ?", (row,)).fetchone()
+        return tuple(dict.fromkeys(source.partition(":")[0] for source in _tuple(found[0]))) if found else ()
+
     def at_path(self, path: str) -> list[NoteRow]:
         """Every state of the note at this path, oldest first."""
         return self._notes("WHERE n.path = ? ORDER BY n.row", (path,))
@@ -306,16 +311,16 @@ class Catalog:
 
 _SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text FROM entries"
 _SELECT_SAID = (
-    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at FROM entries e"
+    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM entries e"
     " LEFT JOIN ledger l ON l.about = e.id "
 )
 # One statement for all: a statement a span cost more than the rows. CROSS keeps the order of the joins.
 _SELECT_SPANS = (
-    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at FROM (VALUES {}) s"
+    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM (VALUES {}) s"
     " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
     " LEFT JOIN ledger l ON l.about = e.id"
 )
-_SELECT_BRIEF = f"SELECT {', '.join(Brief._fields)} FROM notes"
+_SELECT_BRIEF = f"SELECT {', '.join(Brief._fields[:-1])}, taint FROM notes"
 
 
 def _marks(values: Sequence[object]) -> str:

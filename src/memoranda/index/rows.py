@@ -67,6 +67,13 @@ class Brief(NamedTuple):
     valid_from: int | None
     valid_to: int | None
     title: str
+    blob: str
+    displayed: str
+
+    @property
+    def taint(self) -> tuple[str, ...]:
+        """The taint that the file displays."""
+        return () if self.displayed == "[]" else ("external",)
 
 
 class Said(NamedTuple):
@@ -79,6 +86,7 @@ class Said(NamedTuple):
     session: str | None
     speaker: str
     recorded: int | None
+    taint: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,10 @@ class Testimony:
         for r in self._db.execute(query, values):
             yield SessionEvent(r[0], r[1], from_ms(r[2]), r[3], r[4], r[5], r[6], r[7], bool(r[8]))
 
+    def has_reviews(self) -> bool:
+        """Whether anything was ever reviewed here: most questions about reviews end with this."""
+        return self._db.execute("SELECT 1 FROM reviews LIMIT 1").fetchone() is not None
+
     def reviews(self, *, blobs: Iterable[str] = (), note_id: str | None = None) -> list[Review]:
         """The attestations of these bytes, or of every state of a note, oldest first."""
         rows: list[Any] = []

@@ -74,10 +74,10 @@ def _ask(context: Context, home: OpenHome, question: Question, k: int) -> list[t
     def time(text: str | None, what: str) -> datetime | None:
         return None if text is None else parse_instant(text, what=what, end_of_day=True)
 
-    items = recall_home(
+    answer = recall_home(
         context, home, question.question, k=k, as_of=time(question.as_of, "as_of"),
         known_at=time(question.known_at, "known_at"),
     )  # fmt: skip
     now = question.as_of is None and question.known_at is None
     # Asked about now, an id stands for its chain: what superseded it since is the right answer.
-    return [(item.id, *(home.indexes.catalog.predecessors(item.id) if now else ())) for item in items]
+    return [(item.id, *(home.indexes.catalog.predecessors(item.id) if now else ())) for item in answer.items]

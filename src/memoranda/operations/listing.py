@@ -18,6 +18,7 @@ from memoranda.notes.times import Interval, format_day_or_instant, format_instan
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.trust.standing import believed, trust_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Listed:
     valid_to: datetime | None
     recorded_at: str | None
     reviewed: bool
+    trust: str
     supersedes: tuple[str, ...]
 
     def json(self) -> dict[str, object]:
@@ -43,7 +45,8 @@ class Listed:
             "id": self.id, "uri": self.uri, "path": self.path, "home": self.home, "kind": self.kind,
             "subject": self.subject, "scope": self.scope, "title": self.title,
             "valid_from": time_or_none(self.valid_from), "valid_to": time_or_none(self.valid_to),
-            "recorded_at": self.recorded_at, "reviewed": self.reviewed, "supersedes": list(self.supersedes),
+            "recorded_at": self.recorded_at, "reviewed": self.reviewed, "trust": self.trust,
+            "supersedes": list(self.supersedes),
         }  # fmt: skip
 
 
@@ -68,16 +71,19 @@ def list_notes(
     pass_guards(context, Call("list"))
     known_words("kind", kinds, KINDS)
     known_words("scope", scopes, SCOPES)
-    found: list[Listed] = []
+    listed: list[Listed] = []
     for home in space.homes():
+        found: list[NoteRow] = []
         home.refresh(context)
         catalog = home.indexes.catalog
         superseded = catalog.superseded()
         for row in catalog.live_notes(*_narrow(kinds, subject, scopes)):
             if row.id in superseded and not _is_head(catalog, row.id):
                 continue
-            found.append(_listed(home, row))
-    return found
+            found.append(row)
+        trust = trust_of(catalog, found)
+        listed += [_listed(home, row, trust[row.blob].state) for row in found]
+    return listed
 
 
 def _narrow(kinds: Sequence[str], subject: str | None, scopes: Sequence[str]) -> tuple[str, list[object]]:
@@ -93,13 +99,14 @@ def _narrow(kinds: Sequence[str], subject: str | None, scopes: Sequence[str]) ->
 
 
 def _is_head(catalog: Catalog, note_id: str) -> bool:
-    return Chains(row.link() for row in catalog.component(note_id)).is_head(note_id)
+    return Chains(believed(catalog, catalog.component(note_id))).is_head(note_id)
 
 
-def _listed(home: OpenHome, row: NoteRow) -> Listed:
+def _listed(home: OpenHome, row: NoteRow, trust: str) -> Listed:
     return Listed(
         row.id, note_uri(home, row), row.path, home.name, row.kind, row.subject, row.scope,
-        row.title or title_of(row.body), row.valid_from, row.valid_to, row.recorded_at, False, row.supersedes,
+        row.title or title_of(row.body), row.valid_from, row.valid_to, row.recorded_at, trust == "reviewed", trust,
+        row.supersedes,
     )  # fmt: skip
 
 
@@ -136,7 +143,7 @@ def history(context: Context, space: Space, note_id: str) -> list[Link]:
     """The chain of any of its ids, oldest first. UnknownNote."""
     pass_guards(context, Call("history"))
     home, rows = chain_of(context, space, note_id)
-    chains = Chains(row.link() for row in rows)
+    chains = Chains(believed(home.indexes.catalog, rows))
     by_id = {row.id: row for row in reversed(rows)}
     wrote = home.indexes.catalog.ledger.wrote(row.blob for row in rows)
     now = context.now()
@@ -173,7 +180,7 @@ def the_head(home: OpenHome, note_id: str) -> NoteRow | None:
     rows = home.indexes.catalog.component(note_id)
     if not rows:
         return None
-    heads = Chains(row.link() for row in rows).heads_of(note_id)
+    heads = Chains(believed(home.indexes.catalog, rows)).heads_of(note_id)
     if len(heads) != 1:
         raise ChainConflict(
             f"The chain of {note_id} has {len(heads)} heads: {', '.join(heads)}.",

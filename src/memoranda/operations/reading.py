@@ -10,10 +10,14 @@ from memoranda.index.rows import NoteRow
 from memoranda.notes import markdown
 from memoranda.notes.chains import Chains
 from memoranda.notes.ids import is_note_id
+from memoranda.notes.journal import is_journal_path
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.stamping import taint_of_sources
+from memoranda.trust.labels import is_private
+from memoranda.trust.standing import believed, trust_of
 
 VIEWS = ("full", "section", "lines", "outline", "pointer")
 
@@ -70,6 +74,7 @@ def read(
     if budget is not None and budget < 1:
         raise InvalidInput("The budget is below one token.", remedy="Give a positive number, or none.")
     place = _place(context, space, uri)
+    _record_what_is_met(context, place)
     return _viewed(place, view, section, lines, budget)
 
 
@@ -114,6 +119,20 @@ def _place(context: Context, space: Space, uri: str) -> _Place:
     raise NotFound(f"There is no file {uri} in the open Homes.", remedy="`memoranda list --json` shows the paths.")
 
 
+def _record_what_is_met(context: Context, place: _Place) -> None:
+    """Reading something quarantined or external taints the session; durable before a word of it is given."""
+    home, pointer = place.home, place.pointer
+    if place.row is not None:
+        trust = trust_of(home.indexes.catalog, [place.row])[place.row.blob]
+        roots = trust.taint.roots if trust.state != "reviewed" else frozenset()
+        if is_private(place.row.classification):
+            home.sessions.raise_private(context)
+    else:
+        roots = taint_of_sources([home], [str(pointer)]).roots if is_journal_path(pointer.path) else frozenset()
+    if roots:
+        home.sessions.raise_taint(context, sorted(roots))
+
+
 def _at(home: OpenHome, pointer: Pointer) -> _Place:
     data = home.repository.at(pointer.path, pointer.rev)
     row = next((r for r in home.indexes.catalog.at_path(pointer.path) if r.blob == pointer.rev), None)
@@ -121,7 +140,8 @@ def _at(home: OpenHome, pointer: Pointer) -> _Place:
         row = home.indexes.catalog.by_path(pointer.path)
     after: tuple[str, ...] = ()
     if row is not None:
-        heads = Chains(r.link() for r in home.indexes.catalog.component(row.id) or [row]).heads_of(row.id)
+        rows = home.indexes.catalog.component(row.id) or [row]
+        heads = Chains(believed(home.indexes.catalog, rows)).heads_of(row.id)
         after = () if row.id in heads else heads
     return _Place(home, pointer, data.decode("utf-8", "replace"), row, after)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memoranda.context import Context
@@ -13,14 +13,16 @@ from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space
-from memoranda.recall.find import Wanted, find
+from memoranda.recall.find import Answer, Wanted, find
 from memoranda.recall.items import Found
 from memoranda.recall.view import Fitted, Piece, fit
+from memoranda.trust.labels import is_private
 
 BUDGET = 2000
 TOP = 8
 PLACES = ("notes", "journal")
 _MOST = 1000
+_MOST_WITHHELD = 3
 _QUERY_LIMIT = 20_000  # characters
 
 
@@ -29,7 +31,8 @@ class Item:
     """One thing recalled. The attributes bear the names of the JSON; times are RFC 3339 texts ending in Z.
 
     `view` says in which form `text` fits the budget: full, excerpt, outline or pointer. `uri` leads to the exact lines.
-    `state` is current, ended, future, superseded, or passage for a journal passage. `home` is the Home it comes from.
+    `state` is current, ended, future, superseded, or passage for a journal passage; `trust` is reviewed, unreviewed,
+    contested, unclaimed or quarantined. `home` is the Home it comes from.
     """
 
     id: str
@@ -50,6 +53,7 @@ class Item:
     supersedes: tuple[str, ...]
     superseded_by: tuple[str, ...]
     state: str
+    trust: str
     origin: str
     home: str
     speaker: str | None = None
@@ -61,15 +65,35 @@ class Item:
             "view": self.view, "text": self.text, "score": self.score, "why": self.why, "sources": list(self.sources),
             "reviewed": self.reviewed, "taint": list(self.taint), "valid_from": self.valid_from,
             "valid_to": self.valid_to, "recorded_at": self.recorded_at, "supersedes": list(self.supersedes),
-            "superseded_by": list(self.superseded_by), "state": self.state, "origin": self.origin, "home": self.home,
-            "speaker": self.speaker, "session": self.session,
+            "superseded_by": list(self.superseded_by), "state": self.state, "trust": self.trust, "origin": self.origin,
+            "home": self.home, "speaker": self.speaker, "session": self.session,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """A pointer to something withheld: id, kind, time and the schemes of its sources; none of its words."""
+
+    id: str
+    kind: str
+    at: str
+    schemes: tuple[str, ...]
+    home: str
+
+    def json(self) -> dict[str, object]:
+        return {
+            "id": self.id, "kind": self.kind, "at": self.at, "schemes": list(self.schemes), "home": self.home,
         }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """What a recall looked at: how many notes and journal entries, at which commit (of the nearest Home), which
-    indexes; `more` counts what ranked but had no place; `homes` says the same for each Home."""
+    indexes; `more` counts what ranked but had no place; `homes` says the same for each Home.
+
+    `withheld` points to what is quarantined or external, at most three, for a session that has met nothing of the kind:
+    reading one of them is a call of its own, and taints the session.
+    """
 
     notes: int
     journal: int
@@ -78,11 +102,13 @@ class Coverage:
     more: int
     homes: tuple[dict[str, object], ...]
     notices: tuple[str, ...]
+    withheld: tuple[Pointed, ...] = ()
 
     def json(self) -> dict[str, object]:
         return {
             "notes": self.notes, "journal": self.journal, "commit": self.commit, "indexes": list(self.indexes),
             "more": self.more, "homes": list(self.homes), "notices": list(self.notices),
+            "withheld": [pointed.json() for pointed in self.withheld],
         }  # fmt: skip
 
 
@@ -142,26 +168,28 @@ def recall(
     as_of, known_at = as_of or at, known_at or at
     homes = space.homes()
     ranked: list[tuple[OpenHome, Found]] = []
+    withheld: list[Pointed] = []
     reports = []
+    clean = not any(home.sessions.met(context).taint for home in homes)
     for home in homes:
-        found = recall_home(
+        answer = recall_home(
             context, home, query, k=k, kinds=kinds, subject=subject, scopes=scopes, include=include, as_of=as_of,
-            known_at=known_at, history=history,
+            known_at=known_at, history=history, clean=clean,
         )  # fmt: skip
-        ranked += [(home, item) for item in found]
+        ranked += [(home, item) for item in answer.items]
+        withheld += [Pointed(w.id, w.kind, w.at, w.schemes, home.name) for w in answer.withheld]
         reports.append(_report(home))
     # Scores of two Homes are comparable as far as both use one scale; ties go to the nearer Home.
     ranked.sort(key=lambda pair: (-pair[1].score, homes.index(pair[0]), pair[1].id))
     chosen = ranked[:k]
     pieces = [Piece(item.text, item.words, item.first, item.kind) for _, item in chosen]
     fitted = fit(pieces, budget, _words)
-    items = tuple(_item(home, item, form) for (home, item), form in zip(chosen, fitted, strict=False))
-    return View(
-        query,
-        items,
-        _coverage(reports, len(ranked) - len(items), space.notices),
-        Budget(budget, sum(f.tokens for f in fitted)),
-    )
+    shown = [(home, item, form) for (home, item), form in zip(chosen, fitted, strict=False)]
+    _record_what_is_met(context, shown)
+    items = tuple(_item(home, item, form) for home, item, form in shown)
+    coverage = _coverage(reports, len(ranked) - len(items), space.notices)
+    coverage = replace(coverage, withheld=tuple(withheld[:_MOST_WITHHELD]))
+    return View(query, items, coverage, Budget(budget, sum(form.tokens for form in fitted)))
 
 
 def _check(
@@ -193,14 +221,29 @@ def recall_home(
     as_of: datetime | None = None,
     known_at: datetime | None = None,
     history: bool = False,
-) -> list[Found]:
-    """The k best items of one Home, whole; outside edits are taken in first."""
+    clean: bool = True,
+) -> Answer:
+    """The k best items of one Home, whole; outside edits are taken in first.
+
+    With `clean` what is quarantined or external is only pointed to.
+    """
     home.refresh(context)
     wanted = Wanted(
-        query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of, known_at, history
+        query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of, known_at, history, clean
     )
     with home.indexes.lock:
         return find(home.indexes, home.name, wanted)
+
+
+def _record_what_is_met(context: Context, shown: Sequence[tuple[OpenHome, Found, Fitted]]) -> None:
+    """What the answer will do to the session is durable before the answer is given."""
+    for home in {id(home): home for home, _, _ in shown}.values():
+        given = [item for other, item, form in shown if other is home and form.text]
+        roots = {root for item in given if item.trust != "reviewed" for root in item.roots.roots}
+        if roots:
+            home.sessions.raise_taint(context, sorted(roots))
+        if any(is_private(item.classification) for item in given):
+            home.sessions.raise_private(context)
 
 
 def _words(text: str) -> set[str]:
@@ -213,7 +256,7 @@ def _item(home: OpenHome, item: Found, form: Fitted) -> Item:
     return Item(
         item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score, dict(item.why),
         item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to, item.recorded_at, item.supersedes,
-        item.superseded_by, item.state, item.origin, home.name, item.speaker, item.session,
+        item.superseded_by, item.state, item.trust, item.origin, home.name, item.speaker, item.session,
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +21,7 @@ from memoranda.operations.sessions import Met
 from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.labels import Root, Taint
+from memoranda.trust.standing import believed
 
 _RECORDED = 2000  # characters of the text that the journal repeats; the rest stands in the note
 
@@ -69,8 +69,7 @@ def remember(context: Context, space: Space, new: NewNote) -> Remembered:
         UnknownNote, ChainConflict: a note in `supersedes` does not exist, or may not be superseded by this one.
         ReadOnlyHome: the Home cannot be written.
     """
-    home = space.writable()
-    return _remember(context, space.homes(), home, new, "remember")
+    return _remember(context, space, space.writable(), new, "remember")
 
 
 def update(
@@ -99,7 +98,7 @@ def update(
         confidence=head.confidence,
         supersedes=(head.id,),
     )
-    return _remember(context, space.homes(), home, replace(new, **(changes or {})), "update")
+    return _remember(context, space, home, replace(new, **(changes or {})), "update")
 
 
 def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
@@ -112,12 +111,12 @@ def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
     return found
 
 
-def _remember(context: Context, homes: Sequence[OpenHome], home: OpenHome, new: NewNote, operation: str) -> Remembered:
+def _remember(context: Context, space: Space, home: OpenHome, new: NewNote, operation: str) -> Remembered:
     pass_guards(context, Call(operation, writes=True, text=new.text))
-    met = home.sessions.met(context)
+    met = space.met(context, home)
     session = met.session
     note_id = new_id("mem", context.random)
-    taint = met.taint | taint_of_sources(homes, new.sources)
+    taint = met.taint | taint_of_sources(space.homes(), new.sources)
     if new.origin == "external":
         taint = taint | Taint.of(Root("tool", note_id, "remembered as something from outside"))
     note = Note(
@@ -188,7 +187,12 @@ def _check_chain(home: OpenHome, note: Note) -> None:
 
     def neighbours(note_id: str) -> Neighbours | None:
         rows = catalog.by_id(note_id)
-        return Neighbours(rows[0].supersedes, catalog.successors(note_id)) if rows else None
+        if not rows:
+            return None
+        # A quarantined note only proposes to supersede: it must not keep anybody else from doing so.
+        after = [row for other in catalog.successors(note_id) for row in catalog.by_id(other)]
+        links = believed(catalog, [rows[0], *after])
+        return Neighbours(links[0].supersedes, tuple(x.id for x in links[1:] if note_id in x.supersedes))
 
     check_supersedes(note.id, note.supersedes, neighbours)
 

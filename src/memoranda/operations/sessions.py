@@ -106,6 +106,8 @@ class SessionBook:
         """The session of a call with everything that it has met."""
         with self._lock:
             session = context.session or self.ambient(context)
+            if context.person:
+                return Met(session)
             known = self._sessions.get(session)
             opening: tuple[dict[str, Any], ...] = ()
             if known is None:
@@ -151,6 +153,8 @@ class SessionBook:
 
     def raise_taint(self, context: Context, roots: Sequence[Root]) -> None:
         """The session of this call has met something from outside; nothing new is written when it had already."""
+        if context.person:
+            return
         met = self.met(context)
         fresh = [root for root in roots if root not in met.taint.roots]
         if not fresh:
@@ -163,6 +167,8 @@ class SessionBook:
 
     def raise_private(self, context: Context) -> None:
         """The session of this call was given private text."""
+        if context.person:
+            return
         met = self.met(context)
         if not met.private:
             self.tell(context, [*met.lines, event(met.session, context, "private")], "A session was given private text")

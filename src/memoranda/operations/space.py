@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -25,7 +25,7 @@ _RECOUNT = 64
 
 T = TypeVar("T")
 if TYPE_CHECKING:
-    from memoranda.operations.sessions import SessionBook
+    from memoranda.operations.sessions import Met, SessionBook
 
 
 @dataclass(slots=True)
@@ -155,6 +155,15 @@ class Space:
                 remedy="Make one with `memoranda init`, or name one with --home or MEMORANDA_HOME.",
             )
         return homes[0]
+
+    def met(self, context: Context, home: OpenHome) -> Met:
+        """The session of a call in `home`, with what it has met in any open Home."""
+        met = home.sessions.met(context)
+        for other in self.homes():
+            if other is not home:
+                there = other.sessions.met(context)
+                met = replace(met, taint=met.taint | there.taint, private=met.private or there.private)
+        return met
 
     def of(self, pointer: Pointer) -> OpenHome:
         """The open Home that a pointer means; NotFound when it is none of these."""

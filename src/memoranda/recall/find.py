@@ -13,11 +13,14 @@ from memoranda.index.testimony import Wrote
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.times import format_instant, from_ms
-from memoranda.recall.items import Found
+from memoranda.recall.items import Found, Withheld
 from memoranda.recall.question import read_question
 from memoranda.recall.ranking import Fact, Ranked, rank
 from memoranda.recall.visibility import Asked, Standing, Visibility
+from memoranda.trust.labels import Taint
+from memoranda.trust.standing import Trust, trust_of
 
+_MOST_WITHHELD = 3
 _SPARE = 8  # items ranked beyond those asked for, to take the place of passages that a note folds in
 
 
@@ -35,6 +38,7 @@ class Wanted:
     as_of: datetime | None
     known_at: datetime | None
     history: bool
+    clean: bool = False  # whether the session has met nothing from outside, and so is not handed any of it unasked
 
     def facets(self) -> list[list[str]]:
         """The filters as groups of facets: every group must be met, by any of its facets."""
@@ -48,17 +52,26 @@ class Wanted:
         return groups
 
 
-def find(indexes: Indexes, home: str, wanted: Wanted) -> list[Found]:
-    """The k best items, best first; an empty list when nothing is looked for or nothing is found."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The k best items, best first, and what was only pointed to."""
+
+    items: tuple[Found, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
+
+
+def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
+    """The answer of one Home; empty when nothing is looked for or nothing is found."""
     question = read_question(wanted.text, wanted.now)
     if not question.query:
-        return []
+        return Answer()
     candidates = _Candidates(indexes, wanted)
     former = wanted.known_at is not None or wanted.history
     scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
     words = frozenset(term for group in question.query.groups for term in group.alternatives)
     ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept)
-    return _unfolded(candidates.items(ranked, home, words))[: wanted.k]
+    items = _unfolded(candidates.items(ranked, home, words))[: wanted.k]
+    return Answer(tuple(items), tuple(candidates.withheld()))
 
 
 def _unfolded(found: list[Found]) -> list[Found]:
@@ -92,6 +105,9 @@ class _Candidates:
         self._as_of = wanted.as_of is not None and not wanted.history
         self._notes: dict[str, Standing] = {}
         self._said: dict[str, Said] = {}
+        self._trust: dict[str, Trust] = {}
+        self._clean = wanted.clean
+        self._withheld: list[str] = []
         self._around: dict[str, Said] = {}
 
     def accept(self, keys: Iterable[str]) -> set[str]:
@@ -103,11 +119,37 @@ class _Candidates:
         if unknown:
             notes = self._visibility.judge(self._catalog.briefs(unknown))
             self._notes.update(notes)
+            trust = trust_of(self._catalog, (standing.brief for standing in notes.values()))
+            self._trust.update((key, trust[standing.brief.blob]) for key, standing in notes.items())
             said |= self._catalog.said([key for key in unknown if key not in notes])
         if self._known_at is not None:
             said = {key: entry for key, entry in said.items() if _recorded(entry) <= self._known_at}
         self._said.update(said)
-        return notes.keys() | said.keys()
+        return self._open(notes.keys() | said.keys()) if self._clean else notes.keys() | said.keys()
+
+    def _open(self, keys: set[str]) -> set[str]:
+        """For a session that has met nothing from outside: without what would taint it, which is only pointed to."""
+        closed = {key for key in keys if self._from_outside(key)}
+        self._withheld += sorted(closed - set(self._withheld))
+        return keys - closed
+
+    def _from_outside(self, key: str) -> bool:
+        if key in self._trust:
+            return self._trust[key].state == "quarantined"
+        return self._said[key].taint not in (None, "[]")
+
+    def withheld(self) -> list[Withheld]:
+        """What was found and not shown, in the order in which it was met: labels only, none of its words."""
+        found = []
+        for key in self._withheld[:_MOST_WITHHELD]:
+            if key in self._notes:
+                brief = self._notes[key].brief
+                at = format_instant(_at(brief.known_from * 1000))
+                found.append(Withheld(brief.id, brief.kind, at, self._catalog.schemes(brief.row)))
+        keys = [key for key in self._withheld if key in self._said]
+        for entry in self._catalog.entries_by_key(keys[: _MOST_WITHHELD - len(found)]).values():
+            found.append(Withheld(entry.id, "journal", format_instant(entry.at), ("nas",)))
+        return found
 
     def facts(self, keys: Sequence[str]) -> Mapping[str, Fact]:
         found: dict[str, Fact] = {}
@@ -140,7 +182,8 @@ class _Candidates:
         for item in ranked:
             if item.key in self._notes:
                 standing = self._notes[item.key]
-                found.append(_note(rows[standing.brief.row], standing, item, words))
+                trust = self._trust[item.key]
+                found.append(_note(rows[standing.brief.row], standing, trust, item, words))
             else:
                 entry = entries[item.key]
                 blob = self._catalog.blob_of(entry.path) or ""
@@ -150,9 +193,7 @@ class _Candidates:
 
 def _recorded(entry: Said) -> datetime:
     """When the Home learned of an entry, in whole seconds as everywhere; without the ledger, when it was said."""
-    at = from_ms(entry.at if entry.recorded is None else entry.recorded)
-    assert at is not None
-    return at.replace(microsecond=0)
+    return _at(entry.at if entry.recorded is None else entry.recorded).replace(microsecond=0)
 
 
 def _fact(entry: Said) -> Fact:
@@ -163,19 +204,27 @@ def _passage(entry: EntryRow, blob: str, wrote: Wrote | None, item: Ranked, home
     at = format_instant(entry.at)
     source = str(Pointer(home, entry.path, blob, entry.first, entry.last))
     origin = (wrote.origin if wrote else None) or "agent"
+    roots = Taint.read(wrote.taint) if wrote else Taint()
     return Found(
         entry.id, entry.path, blob, "journal", None, None, entry.text, entry.first + 2, item.score, item.why, (source,),
-        False, ("external",) if wrote and wrote.taint else (), origin, "passage", at, None, at, (), (), entry.speaker,
-        wrote.session if wrote else None, agent_of(entry.path), words,
+        False, roots.labels, origin, "passage", at, None, at, (), (), entry.speaker,
+        wrote.session if wrote else None, agent_of(entry.path), roots=roots, words=words,
     )  # fmt: skip
 
 
-def _note(row: NoteRow, standing: Standing, item: Ranked, words: frozenset[str]) -> Found:
+def _at(ms: int) -> datetime:
+    at = from_ms(ms)
+    assert at is not None
+    return at
+
+
+def _note(row: NoteRow, standing: Standing, trust: Trust, item: Ranked, words: frozenset[str]) -> Found:
     def time(t: datetime | None) -> str | None:
         return None if t is None else format_instant(t)
 
     return Found(
         row.id, row.path, row.blob, row.kind, row.subject, row.scope, row.body, row.front_lines + 1, item.score,
-        item.why, row.sources, False, row.taint, row.origin, standing.state, time(row.valid_from), time(row.valid_to),
-        row.recorded_at, row.supersedes, standing.superseded_by, words=words,
+        item.why, row.sources, trust.state == "reviewed", trust.taint.labels, row.origin, standing.state,
+        time(row.valid_from), time(row.valid_to), row.recorded_at, row.supersedes, standing.superseded_by,
+        trust=trust.state, roots=trust.taint, classification=row.classification, words=words,
     )  # fmt: skip

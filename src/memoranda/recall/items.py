@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from memoranda.trust.labels import CLEAN, Taint
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Something quarantined or external that was found and is only pointed to: no word of it, no path, no subject."""
+
+    id: str
+    kind: str
+    at: str
+    schemes: tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """One ranked item: a note or a journal passage, whole.
 
     `score` has six decimals, `why` says what made it; `first` is the line of the file at which `text` begins, `blob`
-    the exact bytes; `state` is current, ended, future, superseded or passage. `words` are those of the question.
+    the exact bytes; `state` is current, ended, future, superseded or passage. `trust` is the
+    state that the ledger gives, `roots` where its taint began; `words` are those of the question.
     """
 
     id: str
@@ -37,4 +50,7 @@ class Found:
     speaker: str | None = None
     session: str | None = None
     agent: str | None = None
+    trust: str = "unreviewed"
+    roots: Taint = CLEAN
+    classification: str = "internal"
     words: frozenset[str] = field(default_factory=frozenset)

@@ -9,6 +9,7 @@ from datetime import datetime
 from memoranda.index.catalog import Catalog
 from memoranda.index.rows import Brief
 from memoranda.notes.times import to_ms
+from memoranda.trust.standing import believed
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,10 @@ class Visibility:
         from memoranda.notes.chains import Chains  # here: most recalls meet no chain
 
         asked = self._asked
-        links = [row.link() for row in self._catalog.component(brief.id, asked.known_at)]
-        if not any(link.id == brief.id for link in links):
-            links += [row.link() for row in self._catalog.rows([brief.row])]  # a former state, shown with --history
+        rows = self._catalog.component(brief.id, asked.known_at)
+        if not any(row.id == brief.id for row in rows):
+            rows = [*rows, *self._catalog.rows([brief.row])]  # a former state, shown with --history
+        links = believed(self._catalog, rows)
         chains = Chains(links)
         heads = chains.heads_of(brief.id, asked.known_at)
         after = tuple(other for other in chains.successors(brief.id) if other != brief.id)

@@ -104,7 +104,7 @@ def _labels(item: Item) -> Iterator[str]:
     if item.taint:
         yield ", ".join(item.taint)
     if item.kind != "journal" and not item.reviewed:
-        yield "unreviewed"
+        yield item.trust
 
 
 def _day(time: str | None) -> str:
@@ -120,6 +120,8 @@ def _coverage(view: View) -> Iterator[str]:
     more = f" {covered.more:,} more had no place." if covered.more else ""
     if view.items or more:
         yield f"Used {budget.used:,} of {budget.limit:,} tokens.{more}"
+    for pointed in covered.withheld:
+        yield f"Not shown, from outside and not reviewed: {pointed.id}  {pointed.kind}  {pointed.at}"
     for notice in covered.notices:
         yield f"Note: {notice}"
 

@@ -72,7 +72,7 @@ def _labels(item: Item) -> Iterator[str]:
             yield f"superseded by {', '.join(item.superseded_by)}"
         if item.valid_from or item.valid_to:
             yield f"holds from {item.valid_from or 'ever'} to {item.valid_to or 'open'}"
-        yield "reviewed" if item.reviewed else "unreviewed"
+        yield item.trust
     yield from item.taint
 
 
@@ -91,6 +91,11 @@ def _coverage(found: View) -> str:
     ]
     if covered.more and found.items:
         lines.append(f"{covered.more} more had no place: ask more exactly, or with a larger k or budget.")
+    lines += [
+        f"Not shown, from outside and not reviewed: {p.id} ({p.kind}, {p.at}, source {'/'.join(p.schemes) or 'none'}). "
+        "nas_read shows it; your session then counts as having met content from outside."
+        for p in covered.withheld
+    ]
     lines += [f"Note: {notice}" for notice in covered.notices]
     return "\n".join(lines)
 

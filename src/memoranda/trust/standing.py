@@ -1,0 +1,76 @@
+"""The state of notes as the ledger tells it, and the chains that may be believed.
+
+A quarantined note supersedes nothing: it is a proposal to, until a person has reviewed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from memoranda.index.catalog import Catalog
+from memoranda.index.rows import NoteRow
+from memoranda.index.testimony import Wrote
+from memoranda.notes.chains import Link
+from memoranda.trust.labels import Root, State, Taint, note_state
+from memoranda.trust.reviews import Counts, always, last_accepted, reviewed_blobs
+
+
+class Told(Protocol):
+    """What is needed of a note: its id, its bytes by blob id, and the taint that its file displays."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def blob(self) -> str: ...
+    @property
+    def taint(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How far a note may be trusted: its state, its taint with its roots, and who wrote it in which session."""
+
+    state: State
+    taint: Taint
+    wrote: Wrote | None
+
+
+def trust_of(catalog: Catalog, notes: Iterable[Told], counts: Counts = always) -> dict[str, Trust]:
+    """blob -> the trust of each of these notes."""
+    wanted = list(notes)
+    wrote = catalog.ledger.wrote(note.blob for note in wanted)
+    any_review = catalog.ledger.has_reviews()
+    reviewed = reviewed_blobs(catalog, (note.blob for note in wanted), counts) if any_review else set()
+    found: dict[str, Trust] = {}
+    for note in wanted:
+        line = wrote.get(note.blob)
+        taint = stamped(line, note.taint, note.id)
+        accepted = note.blob in reviewed
+        before = any_review and not accepted and last_accepted(catalog, note.id, counts) is not None
+        written = line is not None and line.vouched and line.kind in ("write", "writes")
+        state = note_state(reviewed=accepted, was_reviewed=before, taint=taint, written=written)
+        found[note.blob] = Trust(state, taint, line)
+    return found
+
+
+def stamped(line: Wrote | None, displayed: Sequence[str], note_id: str) -> Taint:
+    """The taint of a note: as the ledger has it, and more when the file itself admits to some; never less."""
+    taint = Taint.read(line.taint) if line is not None else Taint()
+    if displayed and not taint:
+        taint = Taint.of(Root("note", note_id, "its file says so"))
+    return taint
+
+
+def believed(catalog: Catalog, rows: Sequence[NoteRow]) -> list[Link]:
+    """The links of a chain, without those of quarantined notes."""
+    trust = trust_of(catalog, rows)
+    return [_link(row, trust) for row in rows]
+
+
+def _link(row: NoteRow, trust: Mapping[str, Trust]) -> Link:
+    link = row.link()
+    if link.supersedes and trust[row.blob].state == "quarantined":
+        return replace(link, supersedes=())
+    return link

@@ -1,0 +1,138 @@
+"""What a value looks like: a stand-in, an ordinary word, a name in code, or something that nobody can guess."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from memoranda.notes.lazyre import lazy
+
+# English and French words that stand where a value would, and say that there is none, or what it has to be.
+_WORDS = frozenset(
+    """
+    a an the my your our his her their this that these those not no none null nil undefined empty blank missing unknown
+    n/a na tbd todo true false yes on off here there in at by for from with without via per to of and or but if as so
+    string str text bytes int integer number bool boolean object any optional required mandatory needed never always
+    only also same different wrong right correct incorrect invalid valid weak strong secure insecure safe unsafe good
+    bad easy hard simple complex long short too very case sensitive old new current previous next default private public
+    password passwords passwd pwd pass passphrase secret secrets token tokens key keys login username user value
+    credential credentials auth code pin
+    hidden kept set reset sent given asked known written shown lost forgotten stolen been being gone going done part one
+    two what when where how why who which something nothing anything everything important critical essential personal
+    confidential example sample placeholder dummy fake mock foo bar baz foobar changeme change-me change_me input prompt
+    field form hash bcrypt argon2 argon2id sha256 sha512 md5 pbkdf2 scrypt base64 hex uuid jwt oauth oauth2 sso
+    keychain keyring vault bitwarden keepass keepassxc lastpass 1password dashlane env environment file config settings
+    unset unique random alphanumeric numeric mixed up down out ok okay fine it he she we they i you is are was has have
+    will must should can could may might needs expires works protects policy manager reset
+    un une le la les l mon ma mes ton ta tes son sa ses notre votre leur ce cette ces pas non aucun aucune vide inconnu
+    ici là dans sur avec sans pour par de du des et ou mais si que qui quoi toujours jamais trop très plus moins faux
+    fausse bon bonne mauvais mauvaise faible fort forte sûr sûre long longue court courte différent identique même
+    ancien ancienne nouveau nouvelle actuel actuelle perdu perdue connu connue transmis transmise requis requise
+    obligatoire unique important personnel personnelle confidentiel confidentielle il elle on nous vous ils elles inscrit inscrite écrit écrite noté est
+    sont doit peut expire aussi bien encore déjà
+    """.split()
+)
+_ENDINGS = ("ed", "ing", "able", "ible", "ful", "less", "ous", "ive", "ly", "ment", "tion", "sion", "é", "ée", "és",
+            "ées", "ante", "aire", "eux", "euse", "igé", "ié", "iée")  # fmt: skip
+_VARIABLE = lazy(r"\\?(?:\$[A-Za-z_{(\[]|%[A-Za-z_(]|%\d*\$?[sd]\b|\{|<|\[|&[a-z]+;|@[({A-Z]|\(|#\{)|[A-Z_]+%$")
+_INSIDE = lazy(
+    r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|(.)\1{7}|(?:[xX]{4})|(?i:redacted|removed|censur|\[hidden)|&lt;|&gt;|<[A-Za-z _-]+>|%[a-z_]+%"
+)
+_SAYS_SO = lazy(
+    r"your[-_ ]?[a-z]|redacted|removed|placeholder|example|goes.?here|insert|replace|dummy|change.?(?:me|it)|put[_-]"
+    r"|process\.env|environ|getenv|env\[|votre|exemple|masqu|lorem|sample|fake[-_]|\bfake|n/a$|not[-_ ]?set"
+    r"|my[-_]?(?:api[-_]?key|token|secret)|test[-_]?(?:key|token|secret|password)$|<.*>$|notasecret|not-a-secret"
+)
+_CODE = lazy(
+    r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\[(]?.*|[A-Za-z_][\w.:>-]*[\[(].*|[a-z]+(?:[A-Z][a-z]+)+"
+    r"|_*[A-Za-z]+(?:_[A-Za-z]+)+|_*[A-Z][a-z]+(?:[A-Z][a-z]+)+"
+)
+_ORDINARY = lazy(
+    r"(?:https?|ftp|file|nas)://\S*|www\.\S+|~?/[\w./-]+|[A-Za-z]:\\\S*|\.{0,2}/\S+|[\w.+-]+@[\w-]+\.[\w.]+"
+    r"|[A-Za-z]+(?:[-'/&+.][A-Za-z]+)*|\d[\d.,:/-]*(?:[A-Za-z%°€$]{1,5})?|v\d[\w.]*|[A-Za-z]{1,3}-?\d{1,3}"
+    r"|\d+(?:st|nd|rd|th|er|e|ème|eme)|[\w-]+\.[a-z]{2,5}|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\d+-[a-z]+(?:-[a-z]+)*"
+    r"|[a-z]+-\d+|#\S+|[A-Z]{2,}-\d+|(?i:sha|md|oauth|ipv|utf|base|argon|python|http|https|rsa|aes|windows|gpt|saml"
+    r"|ed|secp|tls|mod|level|version|win|id|rfc|iso|ps|web|id|log4j)-?\d+\w*"
+)
+_PARTS = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_UUID = lazy(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_UNSAYABLE = lazy(r"q[^u]|[jvwxz][bcdfghjkmnpqtvwxz]|[bcdfgmpqtvwz]x|[bcdfghjklmnprstvwxz]{2}[jqvwxz]|^[a-f]+$")
+_VOWELS = frozenset("aeiouyAEIOUY")
+
+
+def is_stand_in(value: str) -> bool:
+    """Whether it stands for a value and is none: a variable, a template, `xxxx`, `your-key-here`, `None`."""
+    value = value.strip("\"'")
+    return (
+        is_masked(value)
+        or _VARIABLE.match(value) is not None
+        or value.strip(".,;:!?").lower() in _WORDS
+        or (_SAYS_SO.search(value.lower()) is not None and not is_random(value, 16))
+    )
+
+
+def is_masked(value: str) -> bool:
+    """Whether a form was filled with one character over and over, or with dots."""
+    return len(set(value)) <= 2 or _INSIDE.search(value) is not None
+
+
+def is_code(value: str) -> bool:
+    """Whether an unquoted value reads like an expression: a call, an attribute, an identifier of several words."""
+    return _CODE.fullmatch(value) is not None
+
+
+def is_ordinary(value: str) -> bool:
+    """Whether it is a number, a date, an address, a path, a version, a name of something."""
+    return _ORDINARY.fullmatch(value) is not None
+
+
+def is_word(value: str) -> bool:
+    """Whether it is a word that says something about a password (wrong, expired, obligatoire) instead of being one."""
+    word = value.lower()
+    return word in _WORDS or (len(word) > 4 and word.endswith(_ENDINGS))
+
+
+def is_strong(value: str) -> bool:
+    """Whether it is made like a password and not like a word, a number, a date, an address or a name of something."""
+    if not 5 <= len(value) <= 128 or is_ordinary(value):
+        return False
+    letters = any(char.isalpha() for char in value)
+    digits = any(char.isdigit() for char in value)
+    special = any(not char.isalnum() for char in value[1:])
+    return letters and (digits or special)
+
+
+def is_random(value: str, least: int) -> bool:
+    """Whether at least `least` characters look drawn at random: no words, few repetitions, not an identifier."""
+    if len(value) < least or not value.isascii() or " " in value:
+        return False
+    parts = _PARTS.findall(value)
+    if len(parts) * 4 < len(value):  # otherwise it changes between capitals, letters and digits as no word does
+        wordy = sum(len(part) for part in parts if len(part) >= 4 and _is_wordlike(part))
+        if wordy * 2 > len(value) or not any(char.isdigit() for char in value):
+            return False
+    elif not any(char.isdigit() for char in value) and len(value) < 20:
+        return False
+    return entropy(value) >= (2.8 if least < 20 else 3.1)
+
+
+def is_uuid(value: str) -> bool:
+    return _UUID.fullmatch(value) is not None
+
+
+def entropy(value: str) -> float:
+    """Bits a character, by how often each occurs."""
+    size = len(value)
+    return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
+
+
+def _is_wordlike(part: str) -> bool:
+    """Letters that could be pronounced: never more than four consonants in a row, no `qx` and the like."""
+    if not part.isalpha() or _UNSAYABLE.search(part.lower()):
+        return False
+    run = 0
+    for char in part:
+        run = 0 if char in _VOWELS else run + 1
+        if run > 4:
+            return False
+    return True

@@ -1,0 +1,133 @@
+"""Secrets in a text: what they are and where, never what they say.
+
+Three sources: `redact-secret`, which knows the formats of many makers; our own formats for what it does not know; and
+our own rules for what has no format: a password told in a sentence, a value under a secret's name, a card, an account.
+Each runs on the text as an eye reads it (see folding), and once more on what percent-encoding and base64 hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memoranda.notes.lazyre import lazy
+from memoranda.trust import _assignments, _formats, _places
+from memoranda.trust._values import is_code, is_masked, is_ordinary, is_stand_in
+from memoranda.trust.folding import fold
+from memoranda.trust.numbers import cards, ibans
+
+Hit = tuple[str, int, int]  # kind, start, end
+
+_ENCODED = lazy(r"%[0-9A-Fa-f]{2}")
+_WORD_WITH_PERCENT = lazy(r"[^\s\"'<>]*%[0-9A-Fa-f]{2}[^\s\"'<>]*")
+_BASE64 = lazy(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{8,}){0,200}={0,2}")
+_SPECIFIC = ("contextual_secret", "credential", "password")  # what any name will do for: another kind says more
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Secret:
+    """Where a secret stands: characters `start` to `end` (exclusive) of the text; `line` and `column` count from 1.
+
+    `kind` is a stable word (`password`, `private_key`, `iban`, `slack_token`, …). The value is nowhere in it.
+    """
+
+    start: int
+    end: int
+    kind: str
+    line: int
+    column: int
+
+
+def find_secrets(text: str) -> tuple[Secret, ...]:
+    """Every secret in the text, in its order, none inside another."""
+    if len(text) < 5:
+        return ()
+    folded = fold(text)
+    hits = [(kind, *folded.span(start, end)) for kind, start, end in _find(folded.text)]
+    hits.extend((kind, *folded.span(start, end)) for kind, start, end in _unwrapped(folded.text))
+    return tuple(_placed(text, hits))
+
+
+def _find(text: str) -> Iterator[Hit]:
+    low = text.lower()
+    if len(low) != len(text):  # the capital İ becomes two characters
+        low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    longest = max(map(len, text.split()), default=0)
+    digits = sum(map(text.count, "0123456789"))
+    yield from _known_makers(text)
+    yield from _places.find(text, low, longest, digits)
+    yield from _assignments.find(text, low)
+    if longest >= 20:
+        yield from _formats.find(text)
+    if digits >= 12:
+        yield from (("card", *span) for span in cards(text))
+        yield from (("iban", *span) for span in ibans(text))
+
+
+def _known_makers(text: str) -> Iterator[Hit]:
+    """What `redact-secret` finds, less what only stands for a value."""
+    import redact_secret
+
+    limits = redact_secret.WholeInputLimits(max_input_bytes=4 * len(text) + 1, max_findings=len(text) + 1)
+    for found in redact_secret.scan(text, limits=limits):
+        value = text[found.start : found.end]
+        if found.type == "contextual_secret":
+            before = text[max(0, found.start - 60) : found.start]
+            told = is_stand_in(value) or is_ordinary(value) or (before[-1:] not in "\"'`" and is_code(value))
+            if not told and _assignments.is_secret_name(before):
+                yield "credential", found.start, found.end
+        elif not is_masked(value) and (found.confidence == "high" or found.type != "okta_api_token"):
+            yield found.type, found.start, found.end
+
+
+def _unwrapped(text: str) -> Iterator[Hit]:
+    """What is found when percent-encoding or base64 is taken off; the hit is the whole encoded word."""
+    if "%" in text and _ENCODED.search(text):
+        from urllib.parse import unquote
+
+        for match in _WORD_WITH_PERCENT.finditer(text):
+            plain = unquote(match.group())
+            if hit := next(_find(plain), None):
+                yield hit[0], *match.span()
+    if len(text) < 24:
+        return
+    for match in _BASE64.finditer(text):
+        plain = _decoded(match.group())
+        if plain and (hit := next(_find(plain), None)):
+            yield hit[0], *match.span()
+
+
+def _decoded(word: str) -> str:
+    """The text that this is base64 of, or nothing."""
+    import base64
+    import binascii
+
+    word = "".join(word.split()).rstrip("=").translate({45: 43, 95: 47})
+    try:
+        if not _readable(base64.b64decode(word[:32])):
+            return ""
+        data = base64.b64decode(word[: len(word) // 4 * 4] if len(word) % 4 == 1 else word + "=" * (-len(word) % 4))
+    except binascii.Error:
+        return ""
+    return data.decode("utf-8", "replace") if _readable(data[:400]) else ""
+
+
+def _readable(data: bytes) -> bool:
+    return bool(data) and sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in data) >= 0.95 * len(data)
+
+
+def _placed(text: str, hits: list[Hit]) -> Iterator[Secret]:
+    """Overlapping hits become one: its extent is that of all, its kind that of the one which says most."""
+    hits.sort(key=lambda hit: (hit[1], -hit[2]))
+    merged: list[Hit] = []
+    for kind, start, end in hits:
+        if merged and start < merged[-1][2]:
+            old, first, last = merged[-1]
+            merged[-1] = (kind if old in _SPECIFIC and kind not in _SPECIFIC else old, first, max(last, end))
+        else:
+            merged.append((kind, start, end))
+    line, at = 1, 0
+    for kind, start, end in merged:
+        line += text.count("\n", at, start)
+        at = start
+        yield Secret(start, end, kind, line, start - text.rfind("\n", 0, start))

@@ -224,7 +224,7 @@ class Course:
         if status.stdout or status.returncode:
             fault(f"git status: {(status.stdout + status.stderr).decode()[:300]}")
         locks = [p for p in (self._root / ".git").rglob("*.lock") if p.parent.name != "memoranda"]
-        left = [*locks, *(self._root / ".git/objects/pack").glob("tmp_*"), *self._root.rglob("*.tmp")]
+        left = [*locks, *(self._root / ".git/objects/pack").glob("tmp_*"), *self._root.glob("[!.]*/**/*.tmp")]
         if left:
             fault(f"left behind: {', '.join(str(p.relative_to(self._root)) for p in left)}")
         if whole or self._checks % _EVERY == 0:
@@ -321,7 +321,8 @@ def _rows(space: Space) -> dict[str, list[tuple[object, ...]]]:
 
 
 def _differ(one: list[tuple[object, ...]], other: list[tuple[object, ...]]) -> str:
-    return f"{str(set(one) - set(other))[:400]} against {str(set(other) - set(one))[:400]}"
+    ours, theirs = Counter(one), Counter(other)
+    return f"{list(ours - theirs)[:3]} against {list(theirs - ours)[:3]}"[:1000]
 
 
 def _git(root: Path, *words: str) -> subprocess.CompletedProcess[bytes]:

@@ -314,7 +314,7 @@ def test_a_failed_sync_makes_the_home_read_only_and_is_never_tried_again(
     with Space(context, keys, home, None) as space:
         kept = note(context, space, "kept")
         disk.broken = lambda: OSError(errno.EIO, "Input/output error")
-        with pytest.raises(ReadOnlyHome, match="could not be made durable.*Check the disk and open the Home again"):
+        with pytest.raises(ReadOnlyHome, match=r"could not be made durable.*Check the disk and open the Home again"):
             note(context, space, "lost or not, nobody can say")
         tried = disk.syncs
         disk.broken = None  # a second call would succeed, and lie: the kernel has thrown the pages away
@@ -352,7 +352,7 @@ def test_a_full_disk_under_the_log_refuses_and_loses_nothing(
         before = note(context, space, "before " * 60)
         with monkeypatch.context() as patch:
             patch.setattr(os, "pwrite", pwrite)
-            with pytest.raises(ReadOnlyHome, match="No space left on device.*Make room"):
+            with pytest.raises(ReadOnlyHome, match=r"No space left on device.*Make room"):
                 note(context, space, "x" * 300_000)  # more than the log was filled ahead
         assert list(texts(context, space)) == [before.path]
         after = note(context, space, "after")
@@ -374,7 +374,7 @@ def test_a_full_disk_under_the_files_takes_the_write_back(
         journal = next(p for p in files if "journal" in str(p))
 
         def write(descriptor: int, data: bytes) -> int:
-            name = os.readlink(f"/proc/self/fd/{descriptor}")
+            name = str(Path(f"/proc/self/fd/{descriptor}").readlink())
             if name.endswith(".md") and ((name == str(journal)) == (which == "journal")):
                 if after:
                     real(descriptor, bytes(data)[:after])
@@ -383,7 +383,7 @@ def test_a_full_disk_under_the_files_takes_the_write_back(
 
         with monkeypatch.context() as patch:
             patch.setattr(worktree.os, "write", write)
-            with pytest.raises(ReadOnlyHome, match="could not be written.*No space left.*nothing was written"):
+            with pytest.raises(ReadOnlyHome, match=r"could not be written.*No space left.*nothing was written"):
                 note(context, space, "refused")
         assert {p: p.read_bytes() for p in home.rglob("*.md")} == files
         assert list(texts(context, space)) == [before.path]

@@ -290,7 +290,9 @@ def _pairs(run: str) -> Sequence[str]:
 def _alternatives(token: str, language: Language) -> list[tuple[str, tuple[str, ...]]]:
     words, whole = _words(token, language)
     found: list[tuple[str, tuple[str, ...]]] = []
-    for word in [*words, *([whole] if whole else [])]:
+    if whole and not _DENSE.search(whole):
+        words = [*words, whole]
+    for word in words:
         runs, rest = _dense(word)
         for run in runs:
             folded = fold(run)

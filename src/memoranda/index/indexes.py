@@ -102,6 +102,16 @@ class Indexes:
                 self.drop()
                 return self._bring()
 
+    def catch_up_catalog(self) -> None:
+        """Half of a catch-up: the catalog only, for a process that shares the work with another one."""
+        with self.lock:
+            CatchUp(self.repository, self.catalog, self._progress).run()
+
+    def catch_up_content(self) -> None:
+        """The other half: what the catalog has now, in the content index."""
+        with self.lock:
+            self._feed_lexical()
+
     def _reopen_if_deleted(self) -> None:
         """`.memoranda/` may be deleted while we hold its files open: then they are made again."""
         for held, recipe in ((self._catalog, CATALOG), (self._lexical, LexicalIndex.recipe())):

@@ -1,7 +1,8 @@
-"""A second process that keeps the indexes up while a long import writes: the two halves of the work on two cores.
+"""Processes that keep the indexes up while a long import writes, so that the work is spread over the cores.
 
-Started by `Follower`; says nothing, and catches up whenever something comes on its standard input. Whatever it did not
-do, the importing process does itself at the end, so that a follower that fails costs time and nothing else.
+One follows the Home with the catalog, another the catalog with the content index. Started by `Follower`; each says
+nothing, and catches up whenever something comes on its standard input. Whatever they did not do, the importing process
+does itself at the end, so that a follower that fails costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from memoranda.index.indexes import Indexes
 
 
 class Follower:
-    """The other process, for the time of a `with`; `call` tells it that there is something new."""
+    """The other process, for the time of a `with`; `call` tells it that there is something new.
 
-    def __init__(self, root: Path, keys: Path) -> None:
+    `part` is "catalog" or "content".
+    """
+
+    def __init__(self, root: Path, keys: Path, part: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "memoranda.operations.follower", str(root), str(keys)],
+            [sys.executable, "-m", "memoranda.operations.follower", str(root), str(keys), part],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -56,14 +60,15 @@ class Follower:
             self._process.communicate()
 
 
-def main(root: str, keys: str) -> None:
+def main(root: str, keys: str, part: str) -> None:
     context = Context()
     with Repository(Path(root), context, Keys(Path(keys))) as repository:
         indexes = Indexes(repository, context)
+        catch_up = indexes.catch_up_catalog if part == "catalog" else indexes.catch_up_content
         try:
             while os.read(sys.stdin.fileno(), 4096):
-                indexes.catch_up()
-            indexes.catch_up()
+                catch_up()
+            catch_up()
         finally:
             indexes.close()
 

@@ -66,11 +66,18 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     if len(files) < _MANY:
         _take_all(run, files, progress)
     else:
-        with Follower(home.repository.root, home.repository.keys.folder) as follower:
-            run.written = follower.call
+        place = home.repository.root, home.repository.keys.folder
+        with Follower(*place, "catalog") as catalog, Follower(*place, "content") as content:
+
+            def written() -> None:
+                catalog.call()
+                content.call()
+
+            run.written = written
             _take_all(run, files, progress)
-            if (complaint := follower.finish()) is not None:
-                home.indexes.notices.append(f"The second process of the import failed: {complaint}")
+            for follower in (catalog, content):
+                if (complaint := follower.finish()) is not None:
+                    home.indexes.notices.append(f"A second process of the import failed: {complaint}")
     home.indexes.catch_up()
     return ImportedFolder(run.taken, run.already, run.odd(), tuple(run.left), target, home.name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -88,12 +89,20 @@ def fit_name(text: str, otherwise: str) -> str:
     return re.sub(r"[^\w.@+-]+", "-", text).strip("-.@+")[:64] or otherwise
 
 
-def make_context(agent: str | None = None, session: str | None = None, *, otherwise: str = CLI_AGENT) -> Context:
+def at_a_terminal() -> bool:
+    """Whether a person can be taken to read what is printed and to type what is asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def make_context(
+    agent: str | None = None, session: str | None = None, *, otherwise: str = CLI_AGENT, person: bool = False
+) -> Context:
     """Who asks: `agent` and `session`, else MEMORANDA_AGENT and MEMORANDA_SESSION, else `otherwise` and none."""
     return Context(
         user=user_name(),
         agent=agent or os.environ.get("MEMORANDA_AGENT") or otherwise,
         session=session or os.environ.get("MEMORANDA_SESSION") or None,
+        person=person,
     )
 
 

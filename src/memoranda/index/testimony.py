@@ -108,7 +108,7 @@ class Testimony:
         where, values = ("WHERE session = ?", (session,)) if session is not None else ("", ())
         query = (
             "SELECT session, event, at, user, agent, reason, source, what, vouched"
-            f" FROM sessions {where} ORDER BY at, line"
+            f" FROM sessions {where} ORDER BY at, event != 'open', line"
         )
         for r in self._db.execute(query, values):
             yield SessionEvent(r[0], r[1], from_ms(r[2]), r[3], r[4], r[5], r[6], r[7], bool(r[8]))
@@ -165,11 +165,8 @@ def take_in(db: sqlite3.Connection, lines: Iterable[Line]) -> None:
 def _wrote(db: sqlite3.Connection, line: Line) -> None:
     fields = line.fields
     common = (_text(fields, "session"), _text(fields, "agent"), _text(fields, "user"), _text(fields, "origin"))
-    taint = json.dumps(taint_of(fields))
-    rows = [
-        (about, str(fields.get("kind")), _instant(fields.get("at")), *common, taint, _text(fields, "op"), line.vouched)
-        for about in _abouts(fields)
-    ]
+    told = (str(fields.get("kind")), _instant(fields.get("at")), *common, json.dumps(taint_of(fields)))
+    rows = [(about, *told, _text(fields, "op"), line.vouched) for about in _abouts(fields)]
     # The earliest line about some bytes counts: who wrote the same text again later is not its author. A line that is
     # vouched for beats one that is not, whatever time that one claims.
     db.executemany(

@@ -29,10 +29,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index drop": ("upkeep", "delete the indexes; nothing is lost"),
     "golden add": ("goldens", "add a question and the notes that must be found"),
     "golden run": ("goldens", "ask every golden question"),
+    "review list": ("trust", "what waits for a review"),
+    "review show": ("trust", "a note as a reviewer needs it"),
+    "review accept": ("trust", "stand by notes, byte for byte"),
+    "review reject": ("trust", "do not stand by notes"),
+    "review revoke": ("trust", "take an acceptance back"),
+    "context": ("trust", "what is loaded automatically"),
+    "session show": ("trust", "what a session has met"),
+    "session taint": ("trust", "say that a session met content from outside"),
+    "session fresh": ("trust", "begin a clean ambient session"),
     "doctor": ("upkeep", "find what is wrong, and explain it"),
     "mcp": ("serving", "serve agents over MCP on standard input and output"),
 }
-GROUPS = ("journal", "index", "golden")
+GROUPS = ("journal", "index", "golden", "review", "session")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

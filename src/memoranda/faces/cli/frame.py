@@ -165,7 +165,8 @@ class Frame:
     @property
     def context(self) -> Context:
         if self._context is None:
-            self._context = local.make_context(getattr(self.args, "agent", None), getattr(self.args, "session", None))
+            who = (getattr(self.args, "agent", None), getattr(self.args, "session", None))
+            self._context = local.make_context(*who, person=local.at_a_terminal())
         return self._context
 
     @property

@@ -1,0 +1,208 @@
+"""`review …`, `session …` and `context`: what a person decides, and what is loaded because of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from memoranda.faces.cli.frame import Command, Frame, Parser, counted, usage_error, words
+
+if TYPE_CHECKING:
+    from memoranda.operations.reviewing import Waiting
+
+
+def _list_options(parser: Parser) -> None:
+    parser.add_argument("--state", action="append", metavar="STATE", help="only quarantined, contested, unreviewed, …")
+    parser.add_argument("--unclaimed", action="store_true", help="only what was found in a file, your own edits")
+
+
+def _list(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.reviewing import queue
+
+    states = ("unclaimed",) if args.unclaimed else words(args.state)
+    found = queue(frame.context, frame.space, states=states)
+
+    def lines() -> Iterator[str]:
+        for item in found:
+            yield f"{item.id}  {item.state}  {item.path}"
+            first = next((line for line in item.text.splitlines() if line.strip()), "")
+            yield f"   {first[:100]}"
+        yield f"{counted(len(found), 'note')} waiting."
+
+    frame.answer({"waiting": [item.json() for item in found]}, lines())
+    return 0
+
+
+def _id_options(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="the note")
+
+
+def _show(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.reviewing import show
+
+    item = show(frame.context, frame.space, args.id)
+    frame.answer(item.json(), _shown(item))
+    return 0
+
+
+def _shown(item: Waiting) -> Iterator[str]:
+    yield f"{item.id}  {item.state}  {item.kind}  {item.subject or ''}".rstrip()
+    yield item.path
+    for line in item.text.splitlines():
+        yield f"   {line}"
+    for root in item.taint:
+        yield f"tainted by {root.get('kind')} {root.get('source')}: {root.get('reason')}"
+    if item.supersedes:
+        yield f"would supersede {', '.join(item.supersedes)}"
+    yield f"written by {item.agent or 'nobody known'} in session {item.session or 'unknown'}"
+    for evidence in item.evidence:
+        yield f"source {evidence.uri}"
+        for line in (evidence.text if evidence.text is not None else "(leads nowhere that is open)").splitlines():
+            yield f"   {line}"
+
+
+def _decide_options(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", nargs="*", help="the notes")
+    parser.add_argument("--unclaimed", action="store_true", help="every edit that was found in a file, in one step")
+    parser.add_argument("--comment", metavar="TEXT", help="why; kept with the decision")
+
+
+def _decision(verdict: str) -> Command:
+    about = {
+        "accept": "Attests that you have read these notes and stand by them, byte for byte. They are loaded "
+        "automatically from then on, until they are edited. Needs a terminal.",
+        "reject": "Attests that you do not stand by these notes. They stay, are not loaded, and wait no more. Needs a "
+        "terminal.",
+        "revoke": "Takes an acceptance back. Needs a terminal.",
+    }[verdict]
+
+    def run(frame: Frame, args: argparse.Namespace) -> int:
+        from memoranda.operations.loading import write_memory
+        from memoranda.operations.reviewing import decide, queue
+
+        ids = list(args.id)
+        if args.unclaimed:
+            ids += [item.id for item in queue(frame.context, frame.space, states=("unclaimed",))]
+        if not ids:
+            raise usage_error("No note was named.", "Name one or more ids, or give --unclaimed.")
+        done = decide(frame.context, frame.space, ids, verdict, comment=args.comment)
+        write_memory(frame.context, frame.space.one())
+        frame.answer({"decided": [item.json() for item in done]}, (f"{i.id}  {i.state}" for i in done))
+        return 0
+
+    return Command(about, _decide_options, run, f"memoranda review {verdict} mem_4kq27vxjd83n5r0t --comment 'checked'")
+
+
+def _context_options(parser: Parser) -> None:
+    parser.add_argument("--budget", type=int, default=2000, metavar="TOKENS", help="how much may be loaded (2000)")
+
+
+def _context(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.loading import automatic_context, write_memory
+
+    if args.budget < 1:
+        raise usage_error("The budget is below one token.", "Give a positive number.")
+    found = automatic_context(frame.context, frame.space, budget=args.budget)
+    for home in frame.space.homes():
+        write_memory(frame.context, home)
+
+    def lines() -> Iterable[str]:
+        yield found.text.rstrip("\n") if found.text else "Nothing was reviewed yet, so nothing is loaded."
+        if found.left_out:
+            yield f"{counted(found.left_out, 'reviewed note')} had no room."
+
+    frame.answer(found.json(), lines())
+    return 0
+
+
+def _session_options(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", nargs="?", help="the session (default: your own)")
+    parser.add_argument("--agent", metavar="NAME", help="whose ambient session, when no id is given")
+
+
+def _session_show(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.session_desk import session_show
+
+    story = session_show(frame.context, frame.space, args.id)
+
+    def lines() -> Iterator[str]:
+        private = ", met private text" if story.private else ""
+        yield f"{story.session}  {'tainted' if story.tainted else 'clean'}{private}"
+        for e in story.events:
+            about = " ".join(filter(None, (e.what, e.source, e.reason)))
+            yield f"   {e.at:%Y-%m-%dT%H:%M:%SZ}  {e.event}  {about}".rstrip() if e.at else f"   {e.event}  {about}"
+
+    frame.answer(story.json(), lines())
+    return 0
+
+
+def _taint_options(parser: Parser) -> None:
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="what brought the outside content in")
+    parser.add_argument("--agent", metavar="NAME", help="whose session")
+    parser.add_argument("--session", metavar="ID", help="which session (default: the ambient one)")
+
+
+def _session_taint(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.session_desk import session_taint
+
+    story = session_taint(frame.context, frame.space, args.reason)
+    frame.answer(story.json(), [f"{story.session} has met content from outside."])
+    return 0
+
+
+def _fresh_options(parser: Parser) -> None:
+    parser.add_argument("--agent", metavar="NAME", help="whose ambient session")
+
+
+def _session_fresh(frame: Frame, _args: argparse.Namespace) -> int:
+    from memoranda.operations.session_desk import session_fresh
+
+    session = session_fresh(frame.context, frame.space)
+    frame.answer({"session": session}, [f"Started afresh: {session}"])
+    return 0
+
+
+COMMANDS = {
+    "review list": Command(
+        "Lists what waits for a review: quarantined first, then edits of reviewed notes, then the rest.",
+        _list_options,
+        _list,
+        "memoranda review list --state quarantined",
+    ),
+    "review show": Command(
+        "Shows a note as a reviewer needs it: its text, where its taint began, who wrote it in which session, and its "
+        "sources read back at their commits.",
+        _id_options,
+        _show,
+        "memoranda review show mem_4kq27vxjd83n5r0t",
+    ),
+    "review accept": _decision("accept"),
+    "review reject": _decision("reject"),
+    "review revoke": _decision("revoke"),
+    "context": Command(
+        "Prints what is loaded automatically: notes that a person reviewed and that hold now, with a pointer each, "
+        "within a budget. Also brings memory/MEMORY.md up to date.",
+        _context_options,
+        _context,
+        "memoranda context --budget 1500",
+    ),
+    "session show": Command(
+        "Tells what a session has met: what tainted it, when, and by which entry.",
+        _session_options,
+        _session_show,
+        "memoranda session show ses_9f2c1de0a1b2c3d4",
+    ),
+    "session taint": Command(
+        "Says that a session has met content from outside. Anybody may say so; nobody can take it back.",
+        _taint_options,
+        _session_taint,
+        "memoranda session taint --agent cleo --reason 'read a web page'",
+    ),
+    "session fresh": Command(
+        "Ends the ambient session of an agent and begins a clean one. Needs a terminal.",
+        _fresh_options,
+        _session_fresh,
+        "memoranda session fresh --agent cleo",
+    ),
+}

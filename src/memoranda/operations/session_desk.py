@@ -1,0 +1,76 @@
+"""Sessions as people look at them: what tainted one, and starting afresh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memoranda.context import Context
+from memoranda.errors import ConfirmationRequired, InvalidInput, NotFound
+from memoranda.index.testimony import SessionEvent
+from memoranda.notes.times import format_instant
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.sessions import event
+from memoranda.operations.space import Space
+from memoranda.trust.labels import Root
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStory:
+    """What befell one session, in the order of time; `tainted` is whether it has met anything from outside."""
+
+    session: str
+    home: str
+    tainted: bool
+    private: bool
+    events: tuple[SessionEvent, ...]
+
+    def json(self) -> dict[str, object]:
+        rows = [
+            {
+                "event": e.event, "at": None if e.at is None else format_instant(e.at), "user": e.user,
+                "agent": e.agent, "reason": e.reason, "source": e.source, "what": e.what,
+            }
+            for e in self.events
+        ]  # fmt: skip
+        return {
+            "session": self.session, "home": self.home, "tainted": self.tainted, "private": self.private,
+            "events": rows,
+        }  # fmt: skip
+
+
+def session_show(context: Context, space: Space, session: str | None = None) -> SessionStory:
+    """The story of a session of the nearest Home, of the caller's own when none is named. NotFound."""
+    pass_guards(context, Call("session_show"))
+    home = space.one()
+    home.refresh(context)
+    name = session or context.session or home.sessions.ambient(context)
+    events = tuple(home.indexes.catalog.ledger.session_events(name))
+    if not events:
+        raise NotFound(f"Nothing is known of the session {name}.", remedy="A session is known from its first write on.")
+    tainted = any(e.event == "taint" for e in events)
+    return SessionStory(name, home.name, tainted, any(e.event == "private" for e in events), events)
+
+
+def session_taint(context: Context, space: Space, reason: str) -> SessionStory:
+    """Says that the caller's session has met content from outside. Anybody may; nobody can take it back."""
+    pass_guards(context, Call("taint", writes=True, text=reason))
+    if not reason.strip():
+        raise InvalidInput("No reason was given.", remedy="Say what brought the outside content in.")
+    home = space.writable()
+    home.sessions.raise_taint(context, [Root("tool", context.agent, " ".join(reason.split())[:500])])
+    return session_show(context, space, home.sessions.met(context).session)
+
+
+def session_fresh(context: Context, space: Space) -> str:
+    """Ends the ambient session of this user and agent and begins a clean one; its id. Only for a person."""
+    pass_guards(context, Call("open_session", writes=True))
+    if not context.person:
+        raise ConfirmationRequired(
+            "Only a person can start afresh.",
+            why="Standard input or output is not a terminal, and what an agent says lowers no taint.",
+            remedy="Run the command in a terminal of your own.",
+        )
+    home = space.writable()
+    old = home.sessions.ambient(context)
+    home.sessions.tell(context, [event(old, context, "close"), event(old, context, "fresh")], "Start a session afresh")
+    return home.sessions.ambient(context)

@@ -148,13 +148,12 @@ class Indexes:
         wanted = list(live)
         for at in range(0, len(wanted), _BATCH):
             keys = wanted[at : at + _BATCH]
-            known = self.lexical.known(keys)
             final = at + _BATCH >= len(wanted)
             state = {"catalog": identity, "feed": str(last)} if final else self.lexical.state()
-            self.lexical.apply(
+            known = self.lexical.known([k for k in keys if not live[k]])
+            self.lexical.apply(  # adding a document that is known revives it
                 add=self._documents([k for k in keys if k not in known]),
                 retire=[k for k in keys if not live[k]],
-                revive=[k for k in keys if live[k] and k in known],
                 state=state,
             )
 

@@ -224,7 +224,7 @@ class Course:
         if status.stdout or status.returncode:
             fault(f"git status: {(status.stdout + status.stderr).decode()[:300]}")
         locks = [p for p in (self._root / ".git").rglob("*.lock") if p.parent.name != "memoranda"]
-        left = [*locks, *(self._root / ".git/objects/pack").glob("tmp_*"), *self._root.glob("[!.]*/**/*.tmp")]
+        left = [*locks, *(self._root / ".git/objects/pack").glob("tmp_memoranda*"), *self._root.glob("[!.]*/**/*.tmp")]
         if left:
             fault(f"left behind: {', '.join(str(p.relative_to(self._root)) for p in left)}")
         if whole or self._checks % _EVERY == 0:

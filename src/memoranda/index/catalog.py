@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import IndexDamaged
-from memoranda.index import testimony
+from memoranda.index import pending, testimony
 from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 3)
+RECIPE = Recipe("catalog", 4)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -77,7 +77,7 @@ class Catalog:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
-                db.executescript(_SCHEMA + testimony.SCHEMA)
+                db.executescript(_SCHEMA + testimony.SCHEMA + pending.SCHEMA)
         except sqlite3.DatabaseError as error:
             raise IndexDamaged(
                 "The catalog cannot be read.", why=str(error), remedy="Run `memoranda index rebuild`: it is a cache."

@@ -45,6 +45,8 @@ class CatchUp:
     """Brings one catalog up to date with one repository."""
 
     _filler: Filler
+    _told: int
+    _again: set[str]
 
     def __init__(self, repository: Repository, catalog: Catalog, progress: Progress | None = None) -> None:
         self._repository = repository
@@ -76,9 +78,15 @@ class CatchUp:
         from memoranda.index.fill import Filler  # here: a recall that finds everything up to date parses no note
 
         self._filler = Filler(self._catalog, self._repository.ours.is_note, self._repository.blob)
+        # What the log has told already, and what has to be told again because commits came between.
+        self._told, self._again = int(self._catalog.state("seq") or 0), set[str]()
+        self._filler.pending.confirm(int(self._catalog.state("committed") or 0))
         rebuilt = self._commits(snapshot)
         self._records(snapshot.tail)
         self._ledger(ledger)
+        committed = snapshot.tail[0].seq - 1 if snapshot.tail else snapshot.seq
+        self._filler.pending.confirm(committed)
+        self._catalog.set_state(committed=str(committed))
         return rebuilt
 
     def _reflects(self, snapshot: Snapshot, ledger: str | None) -> bool:
@@ -90,7 +98,9 @@ class CatchUp:
             # The usual case after our own commits: everything in them was taken in from the log already.
             if self._repository.advanced(commit or None, int(seq)) != snapshot.commit:
                 return False
-            self._catalog.set_state(commit=snapshot.commit or "")
+            group = self._repository.last_group()
+            committed = str(group.after.seq) if group else None
+            self._catalog.set_state(commit=snapshot.commit or "", committed=committed)
         if int(seq) < snapshot.seq:
             return False
         return ledger == (state("ledger") or None) or self._own_ledger(ledger, int(seq))
@@ -120,18 +130,20 @@ class CatchUp:
         if old is None:
             reason = reason or ("there was none" if not state else None)
             self._clear()
-        self._steps(old, new)
+        self._steps(old, new, snapshot.tail)
         return reason
 
     def _clear(self) -> None:
-        for table in ("files", "notes", "edges", "entries", "feed"):
+        for table in ("files", "notes", "edges", "entries", "feed", "pending"):
             self._catalog.db.execute(f"DELETE FROM {table}")
         self._catalog.set_state(identity=None)
+        self._told = 0
 
-    def _steps(self, old: str | None, new: str) -> None:
+    def _steps(self, old: str | None, new: str, tail: Sequence[Record]) -> None:
         """Brings every path from its blob at `old` to its blob at `new`, with what lay between."""
         repository = self._repository
-        final = {c.path: c.new for c in repository.store.changes(old, new) if c.path in repository.ours}
+        changes = [c for c in repository.store.changes(old, new) if c.path in repository.ours]
+        before, final = {c.path: c.old for c in changes}, {c.path: c.new for c in changes}
         between: dict[str, list[Version]] = {}
         newest = None
         for step in repository.history(old, new):
@@ -140,11 +152,37 @@ class CatchUp:
                 if change.path in repository.ours:
                     between.setdefault(change.path, []).append(Version(change.path, change.new, step.at))
         assert newest is not None
+        told: dict[str, list[Version]] = {}
+        for record in tail:
+            for file in record.changes if record.seq <= self._told else ():
+                told.setdefault(file.path, []).append(Version(file.path, file.new, record.at))
         plan: list[Version] = []
         for path in sorted(final.keys() | between.keys()):
             blob = final[path] if path in final else repository.blob_at(new, path)
-            plan += _versions(path, blob, between.get(path, []), newest)
+            steps = _versions(path, blob, between.get(path, []), newest)
+            held = before.get(path, blob)
+            if old is None or not self._known(path, held, steps, told.get(path, [])):
+                plan += steps
         self._carry_out(plan)
+
+    def _known(self, path: str, held: str | None, steps: Sequence[Version], told: Sequence[Version]) -> bool:
+        """Whether the log has told these steps already; if it told something else, that is taken back.
+
+        `held` is the path's blob at the commit that the catalog reflects, `told` what the log says behind the steps.
+        """
+        current = self._catalog.blob_of(path)
+        now = [*steps, *told][-1].blob
+        if current == now and not told and len(steps) == 1:
+            return True
+        if not self._repository.ours.is_note(path):
+            if current != now:
+                self._again.add(path)
+            return current == now
+        if current == now and self._filler.pending.says(path, held, [*steps, *told]):
+            return True
+        self._filler.pending.take_back(path, held, self._filler.feed)
+        self._again.add(path)
+        return False
 
     def _carry_out(self, plan: Sequence[Version]) -> None:
         store = self._repository.store
@@ -163,10 +201,11 @@ class CatchUp:
 
     def _records(self, records: Iterable[Record]) -> None:
         for record in records:
+            new = record.seq > self._told
             for change in record.changes:
-                if change.path not in self._repository.ours:
+                if change.path not in self._repository.ours or not (new or change.path in self._again):
                     continue
-                version = Version(change.path, change.new, record.at)
+                version = Version(change.path, change.new, record.at, record.seq)
                 if change.appended and change.old is not None:
                     self._filler.append(version, change.old, change.data)
                 else:

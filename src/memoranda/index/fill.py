@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 from memoranda.index.catalog import Catalog, document_title, note_key, note_values
+from memoranda.index.pending import Pending
 from memoranda.index.version import Version
 from memoranda.notes.journal import Entry, day_of, is_journal_path, parse_journal
 from memoranda.notes.model import read_note
@@ -33,6 +34,7 @@ class Filler:
         self._db = catalog.db
         self._is_note = is_note
         self._blob = blob
+        self.pending = Pending(catalog.db)
 
     def step(self, version: Version, data: bytes | None = None) -> None:
         """The file at this path has this blob from this time on; `data` saves reading it."""
@@ -73,7 +75,7 @@ class Filler:
             ).fetchall()
             for row, key in retired:
                 self._db.execute("UPDATE notes SET live = 0, known_to = max(known_from, ?) WHERE row = ?", (at, row))
-                self._feed(key)
+                self.feed(key)
         if version.blob is not None:
             key = self._insert(version, None, data)
             self._db.execute("INSERT INTO feed (key, live) VALUES (?, 1)", (key,))
@@ -86,11 +88,14 @@ class Filler:
         known_from = int(version.at.timestamp())
         values = note_values(version.path, version.blob, known_from, known_to, note)
         row = self._db.execute(_INSERT_NOTE, values).lastrowid
+        assert row is not None
+        if version.seq is not None:
+            self.pending.add(row, version.seq)
         for old in dict.fromkeys(note.supersedes):
             self._db.execute("INSERT OR IGNORE INTO edges VALUES (?, ?, ?)", (old, note.id, row))
         return note_key(version.blob, document_title(version.path, note))
 
-    def _feed(self, key: str) -> None:
+    def feed(self, key: str) -> None:
         """Tells the content indexes whether this key stands in some file now."""
         live = self._db.execute("SELECT 1 FROM notes WHERE key = ? AND live = 1 LIMIT 1", (key,)).fetchone()
         self._db.execute("INSERT INTO feed (key, live) VALUES (?, ?)", (key, int(live is not None)))

@@ -8,8 +8,12 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One state of one file: `blob` None where it was deleted; `at` is when the Home knew it."""
+    """One state of one file: `blob` None where it was deleted; `at` is when the Home knew it.
+
+    `seq` is the record that says so, None for what a commit says.
+    """
 
     path: str
     blob: str | None
     at: datetime
+    seq: int | None = None

@@ -1,0 +1,62 @@
+"""What the catalog has from the log and not yet from a commit: known rows, that can be taken back.
+
+When the commits between two states of the branch are taken in, some of them are records that came from the log before.
+They must not come a second time, and what a person committed between them must stand between them, as it would if the
+catalog were made anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from memoranda.index.version import Version
+
+SCHEMA = "CREATE TABLE IF NOT EXISTS pending (row INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
+
+
+class Pending:
+    """The rows of notes that came from records behind the commit that the catalog reflects."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def add(self, row: int, seq: int) -> None:
+        """The row came from record `seq`."""
+        self._db.execute("INSERT OR REPLACE INTO pending VALUES (?, ?)", (row, seq))
+
+    def confirm(self, seq: int) -> None:
+        """The records up to `seq` are in the commit that the catalog reflects."""
+        self._db.execute("DELETE FROM pending WHERE seq <= ?", (seq,))
+
+    def says(self, path: str, held: str | None, steps: Sequence[Version]) -> bool:
+        """Whether the pending rows of a path are just what these steps make of a file that held the blob `held`."""
+        wanted: list[tuple[str, int]] = []
+        for step in steps:
+            if step.blob is not None and step.blob != held:
+                wanted.append((step.blob, int(step.at.timestamp())))
+            held = step.blob
+        query = (
+            "SELECT n.blob, n.known_from FROM pending p JOIN notes n ON n.row = p.row WHERE n.path = ? ORDER BY n.row"
+        )
+        return wanted == self._db.execute(query, (path,)).fetchall()
+
+    def take_back(self, path: str, held: str | None, feed: Callable[[str], None]) -> None:
+        """The path is again as it was at the commit that the catalog reflects, where it held the blob `held`."""
+        query = "SELECT n.row, n.key FROM pending p JOIN notes n ON n.row = p.row WHERE n.path = ?"
+        gone = self._db.execute(query, (path,)).fetchall()
+        for row, _ in gone:
+            for table in ("notes", "edges", "pending"):
+                self._db.execute(f"DELETE FROM {table} WHERE row = ?", (row,))
+        keys = [key for _, key in gone]
+        if held is None:
+            self._db.execute("DELETE FROM files WHERE path = ?", (path,))
+        else:
+            last = self._db.execute(
+                "SELECT max(row), key FROM notes WHERE path = ? AND blob = ?", (path, held)
+            ).fetchone()
+            self._db.execute("UPDATE notes SET live = 1, known_to = NULL WHERE row = ?", (last[0],))
+            self._db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, 0)", (path, held))
+            keys += [last[1]] if last[1] else []
+        for key in dict.fromkeys(keys):
+            feed(key)

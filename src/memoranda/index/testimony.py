@@ -113,6 +113,21 @@ class Testimony:
         for r in self._db.execute(query, values):
             yield SessionEvent(r[0], r[1], from_ms(r[2]), r[3], r[4], r[5], r[6], r[7], bool(r[8]))
 
+    def by_session(self, session: str) -> list[str]:
+        """The blobs and entries that were written in a session."""
+        rows = self._db.execute("SELECT about FROM ledger WHERE session = ? ORDER BY at, about", (session,))
+        return [row[0] for row in rows]
+
+    def stamped_by(self, source: str) -> list[str]:
+        """The blobs and entries whose stamp names this entry, note or address as a root."""
+        found = self._db.execute("SELECT about, taint FROM ledger WHERE instr(taint, ?) ORDER BY about", (source,))
+        return [about for about, taint in found if any(root.get("source") == source for root in json.loads(taint))]
+
+    def tainted_by(self, source: str) -> list[str]:
+        """The sessions that this entry, note or address tainted."""
+        query = "SELECT DISTINCT session FROM sessions WHERE event = 'taint' AND source = ? ORDER BY session"
+        return [row[0] for row in self._db.execute(query, (source,))]
+
     def has_reviews(self) -> bool:
         """Whether anything was ever reviewed here: most questions about reviews end with this."""
         return self._db.execute("SELECT 1 FROM reviews LIMIT 1").fetchone() is not None

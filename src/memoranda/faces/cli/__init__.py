@@ -35,6 +35,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "review reject": ("trust", "do not stand by notes"),
     "review revoke": ("trust", "take an acceptance back"),
     "context": ("trust", "what is loaded automatically"),
+    "trace": ("tracing", "what something came from and what it touched"),
+    "rollback": ("tracing", "undo what something touched"),
     "session show": ("trust", "what a session has met"),
     "session taint": ("trust", "say that a session met content from outside"),
     "session fresh": ("trust", "begin a clean ambient session"),

@@ -1,0 +1,223 @@
+"""Provenance in both directions: what something came from and what it touched; and undoing what it touched.
+
+The nodes are notes (`mem_…`), journal entries (`j_…`), sessions and sources that lie outside every Home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda.context import Context
+from memoranda.errors import InvalidPointer, NotFound
+from memoranda.home.draft import Change, Draft
+from memoranda.index.catalog import Catalog
+from memoranda.index.rows import NoteRow
+from memoranda.notes.ids import is_note_id
+from memoranda.notes.journal import is_journal_path
+from memoranda.notes.pointers import parse_pointer
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.space import OpenHome, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing on the way: its kind, its name, and how it is linked to `of`.
+
+    The kinds are note, entry, session, source, and tainted session, which is named and not followed.
+    """
+
+    kind: str
+    name: str
+    link: str
+    of: str
+
+    def json(self) -> dict[str, str]:
+        return {"kind": self.kind, "name": self.name, "link": self.link, "of": self.of}
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What `start` came from (`upstream`) and what it touched (`downstream`), each once, nearest first."""
+
+    start: str
+    home: str
+    upstream: tuple[Step, ...]
+    downstream: tuple[Step, ...]
+
+    def json(self) -> dict[str, object]:
+        return {
+            "start": self.start, "home": self.home, "upstream": [s.json() for s in self.upstream],
+            "downstream": [s.json() for s in self.downstream],
+        }  # fmt: skip
+
+    def notes(self) -> list[str]:
+        """The ids of the notes that were touched, the start itself included if it is one."""
+        found = [self.start] if is_note_id(self.start) else []
+        return found + [step.name for step in self.downstream if step.kind == "note"]
+
+
+def trace(context: Context, space: Space, what: str) -> Trace:
+    """Follows a note's id, an entry's id, a session or a source in the nearest Home. NotFound when it is none there."""
+    pass_guards(context, Call("trace"))
+    home = space.one()
+    home.refresh(context)
+    graph = _Graph(home)
+    start = graph.start(what)
+    return Trace(start[1], home.name, _walk(start, graph.up), _walk(start, graph.down))
+
+
+Node = tuple[str, str]
+Look = Callable[[Node], Iterable[tuple[str, Node]]]
+
+
+def _walk(start: Node, look: Look) -> tuple[Step, ...]:
+    seen = {start}
+    todo = [start]
+    found: list[Step] = []
+    for node in todo:
+        for link, other in look(node):
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
+                found.append(Step(other[0], other[1], link, node[1]))
+    return tuple(found)
+
+
+class _Graph:
+    """The links of one Home, read from the catalog as they are asked for."""
+
+    def __init__(self, home: OpenHome) -> None:
+        self._home = home
+        self._catalog: Catalog = home.indexes.catalog
+        self._citing: dict[Node, list[str]] = {}
+        self._rows: dict[str, NoteRow] = {}
+        for row in self._catalog.live_notes():
+            self._rows.setdefault(row.id, row)
+        for row in self._rows.values():
+            for source in row.sources:
+                for node in self._nodes_of(source):
+                    self._citing.setdefault(node, []).append(row.id)
+
+    def start(self, what: str) -> Node:
+        if what in self._rows:
+            return "note", what
+        if self._catalog.entry(what) is not None:
+            return "entry", what
+        if next(self._catalog.ledger.session_events(what), None) is not None or self._catalog.ledger.by_session(what):
+            return "session", what
+        nodes = self._nodes_of(what) if ":" in what else []
+        if len(nodes) == 1 and (nodes[0] in self._citing or nodes[0][0] != "source"):
+            return nodes[0]
+        raise NotFound(
+            f"Nothing in this Home is called {what} or cites it.",
+            remedy="Give the id of a note or an entry, a session, or a source as a note cites it.",
+        )
+
+    def _nodes_of(self, source: str) -> list[Node]:
+        """What a source stands for: the entries in its lines, a note of this Home, or itself."""
+        if not source.startswith("nas://"):
+            return [("source", source)]
+        try:
+            pointer = parse_pointer(source)
+        except InvalidPointer:
+            return [("source", source)]
+        if pointer.home not in self._home.repository.marker.names():
+            return [("source", source)]
+        if is_journal_path(pointer.path):
+            return [
+                ("entry", entry.id)
+                for entry in self._catalog.entries_of(pointer.path)
+                if pointer.start is None or (entry.first <= (pointer.end or 0) and pointer.start <= entry.last)
+            ]
+        row = self._catalog.by_path(pointer.path)
+        return [("note", row.id)] if row else [("source", source)]
+
+    def up(self, node: Node) -> Iterator[tuple[str, Node]]:
+        kind, name = node
+        if kind == "note" and name in self._rows:
+            row = self._rows[name]
+            for source in row.sources:
+                yield from (("cites", other) for other in self._nodes_of(source))
+            yield from (("supersedes", ("note", old)) for old in row.supersedes)
+            yield from self._written_in(row.blob)
+        elif kind == "entry":
+            yield from self._written_in(name)
+        elif kind == "session":
+            for event in self._catalog.ledger.session_events(name):
+                if event.event == "taint" and event.source:
+                    yield "tainted by", (_kind_of(event.source), event.source)
+
+    def _written_in(self, about: str) -> Iterator[tuple[str, Node]]:
+        wrote = self._catalog.ledger.wrote([about]).get(about)
+        if wrote is not None and wrote.session:
+            yield "written in", ("session", wrote.session)
+
+    def down(self, node: Node) -> Iterator[tuple[str, Node]]:
+        kind, name = node
+        for citing in self._citing.get(node, ()):
+            yield "cited by", ("note", citing)
+        if kind == "note":
+            yield from (("superseded by", ("note", new)) for new in self._catalog.successors(name))
+        elif kind == "session":
+            for about in self._catalog.ledger.by_session(name):
+                if about.startswith("j_"):
+                    yield "wrote", ("entry", about)
+            blobs = set(self._catalog.ledger.by_session(name))
+            yield from (("wrote", ("note", row.id)) for row in self._rows.values() if row.blob in blobs)
+        if kind in ("entry", "source", "note"):
+            # A session that it tainted wrote other things before; only what bears its stamp was touched.
+            for session in self._catalog.ledger.tainted_by(name):
+                yield "tainted", ("tainted session", session)
+            stamped = set(self._catalog.ledger.stamped_by(name))
+            yield from (("stamped", ("entry", about)) for about in sorted(stamped) if about.startswith("j_"))
+            yield from (("stamped", ("note", row.id)) for row in self._rows.values() if row.blob in stamped)
+
+
+def _kind_of(name: str) -> str:
+    return "note" if is_note_id(name) else "entry" if name.startswith("j_") else "source"
+
+
+# Rolling back
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """The notes that were taken away (or would be, with `dry_run`), and those that hold again because of it."""
+
+    start: str
+    removed: tuple[str, ...]
+    restored: tuple[str, ...]
+    dry_run: bool
+
+    def json(self) -> dict[str, object]:
+        return {
+            "start": self.start, "removed": list(self.removed), "restored": list(self.restored),
+            "dry_run": self.dry_run,
+        }  # fmt: skip
+
+
+def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False) -> RolledBack:
+    """Takes away, in one commit, every note that `what` touched; what they had superseded holds again.
+
+    Journals stay: they are the raw log. History stays in Git; `forget --erase` is what removes it.
+    """
+    found = trace(context, space, what)
+    pass_guards(context, Call("rollback", writes=True))
+    home = space.one()
+    catalog = home.indexes.catalog
+    rows = [row for note_id in found.notes() for row in catalog.by_id(note_id)]
+    removed = {row.id for row in rows}
+    restored = sorted({old for row in rows for old in row.supersedes if old not in removed and catalog.by_id(old)})
+    done = RolledBack(found.start, tuple(row.id for row in rows), tuple(restored), dry_run)
+    if dry_run or not rows:
+        return done
+
+    def build(_at: datetime) -> Draft:
+        reason = f"Roll back what {found.start} touched: {len(rows)} note(s)"
+        return Draft("rollback", reason, [Change(row.path, None) for row in rows], (), {}, context.user)
+
+    home.repository.write(context, build)
+    home.refresh(context)
+    return done

@@ -14,12 +14,23 @@ from memoranda.trust._values import is_code, is_random, is_stand_in, is_strong, 
 
 Hit = tuple[str, int, int]  # kind, start, end
 
+# What a key is for, when it is a secret.
+_KEYS = [
+    kind + join
+    for kind in (
+        "api access account private master encryption signing insert query license product deploy stream service unseal"
+        " storage shared".split()
+    )
+    for join in ("", "[-_. ]")
+    if join or kind not in ("master", "service", "product")
+]
 # The core of each name, and what it has to be part of; `p` names a password, `k` a key, `w` is a weak sign. Letters are
 # looked for one after the other (a microsecond each) and not by one pattern (a hundred).
 _CORES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (core, kind, lazy(pattern))
     for core, kind, pattern in (
-        ("pass", "p", r"passw(?:[o0]r)?d|passcode|passwort|passphrase|pass[ _-]phrase|(?<=[ _-]de[ _-])passe|(?<![a-z])pass(?![a-z])"),
+        ("pass", "p", r"passw(?:[o0]r)?d|passcode|passwort|passphrase|pass[ _-]phrase|(?<=[ _-]de[ _-])passe"
+         r"|(?<![a-z])pass(?![a-z])"),
         ("pwd", "p", r"pwd"),
         ("mdp", "p", r"(?<![a-z])mdp(?![a-z])"),
         ("psw", "p", r"(?<![a-z])psw(?![a-z])"),
@@ -38,10 +49,7 @@ _CORES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("clé", "k", r"clés? (?:d'api|api|secrète|privée|d'accès|de (?:chiffrement|licence|produit))"),
         ("clef", "k", r"clefs? (?:d'api|api|secrète|privée|d'accès|de (?:chiffrement|licence|produit))"),
         ("cle", "k", r"cle_(?:api|secrete|privee)"),
-        ("key", "k", r"(?<=api)key|(?<=api[-_. ])key|(?<=access)key|(?<=access[-_. ])key|(?<=account)key|(?<=encryption)key"
-         r"|(?<=private[-_. ])key|(?<=account[-_ ])key|(?<=master[-_ ])key|(?<=encryption[-_ ])key|(?<=signing[-_ ])key"
-         r"|(?<=insert)key|(?<=query)key|(?<=license[-_ ])key|(?<=deploy)key|(?<=deploy[-_ ])key|(?<=stream[-_ ])key"
-         r"|(?<=service[-_ ])key|(?<=unseal )key(?: \d)?|(?<=storage[-_ ])key|(?<=private)key|(?<=shared[-_ ])key"),
+        ("key", "k", "(?:" + "|".join(f"(?<={kind})" for kind in _KEYS) + r")key(?: \d)?"),
         ("key", "w", r"key(?![a-z])"),
         ("authorization", "w", r"authorization"),
         ("pat", "w", r"(?<![a-z])pat(?![a-z])"),
@@ -69,7 +77,8 @@ _NOT_SECRET = lazy(
 _CONNECTS = lazy(
     r"""["'`\])}*]{0,4}(?:[ \t]*:[ \t]*[A-Za-z][\w.\[\]|? ]{0,30}?(?=[ \t]*=[^=]))?"""
     r"""[ \t]{0,12}\*{0,2}(?P<sign>:=|=>|->|!?={1,3}|:{1,2}|\||-{2,})\*{0,2}[ \t]{0,12}"""
-    r"""|["'][ \t]*\{\s*default[ \t]*=[ \t]*(?=["'])|["'][ \t]*,[ \t]*\[?[ \t]*(?=\\?["'])|["'][ \t]+value[ \t]*=[ \t]*(?=["'])|>(?=[^<>\s]{4,}</)|[ \t]+(?=["'])"""
+    r"""|["'][ \t]*\{\s*default[ \t]*=[ \t]*(?=["'])|["'][ \t]*,[ \t]*\[?[ \t]*(?=\\?["'])"
+    r"|["'][ \t]+value[ \t]*=[ \t]*(?=["'])|>(?=[^<>\s]{4,}</)|[ \t]+(?=["'])"""
     r"""|(?P<space>[ \t]+)"""
 )
 _VALUE = lazy(
@@ -81,11 +90,13 @@ _USER = lazy(
 )
 _NAMES = lazy(r"[\w.-]{3,}")
 _VERB = lazy(
-    r"(?P<gap>,?(?:[ \t]+(?!(?:is|was|are|est|sont|ist|es|it's)\b)[^\s:=!?;]{0,23}[^\s:=.!?;]){0,10}?)[ \t]*\)?[ \t]*\(?"
+    r"(?P<gap>,?(?:[ \t]+(?!(?:is|was|are|est|sont|ist|es"
+    r"|it's)\b)[^\s:=!?;]{0,23}[^\s:=.!?;]){0,10}?)[ \t]*\)?[ \t]*\(?"
     r"(?:(?P<is>\b(?:is|was|it's|will be|would be|has been|becomes|became|remains|stays|set to|changed to|reset to"
     r"|est|sera|serait|reste|était|devient|c'est|ist|lautet|es)\b"
     r"(?:[ \t]+(?:now|still|set to|changed to|reset to|currently|just|actually|maintenant|toujours|désormais|juste"
-    r"|simplement|resté|devenu|le suivant|la suivante|ceci|this|as follows))?[ \t]*:?)|(?P<colon>:|=|->|=>))[ \t*]*\n{0,2}"
+    r"|simplement|resté|devenu|le suivant|la suivante|ceci|this|as follows))?[ \t]*:?)|(?P<colon>:|=|->"
+    r"|=>))[ \t*]*\n{0,2}"
     r"[ \t*]*(?:(?P<q>[\"'`]|<<[ ]?)(?P<quoted>[^\"'`\n<>]{4,80}?)[ ]?(?:(?P=q)|>>)"
     r"|(?P<bare>[^\s\"`<>]{4,128})(?P<after>[^\n]{0,60}))",
     re.IGNORECASE,
@@ -164,7 +175,7 @@ def _assigned(text: str, name: str, start: int, end: int, kind: str) -> Hit | No
 def _spaced(text: str, name: str, start: int, kind: str, found: str) -> bool:
     """Whether a space alone connects: after `--password`, in a netrc, or before what can only be a password."""
     if name.startswith("-"):
-        return kind == "p" or is_random(found, 12)
+        return kind == "p" or is_random(found[:200], 12)
     if kind == "p":
         return _is_mixed(found) or ("\n" in text[:start] and _after_login(text, start))
     return kind == "k" and is_random(found, 16)
@@ -193,8 +204,8 @@ def _is_password(text: str, start: int, value: str, group: str, sign: str, conne
         return False
     if group == "quoted":
         return _can_be_quoted(value) and ("," not in connects or is_strong(value))
-    if is_strong(value):
-        return not (is_code(value) or _names_itself(value) or "/" in value[:1])
+    if is_strong(value) and not is_code(value):
+        return not (_names_itself(value) or value.startswith("/"))
     if _near_user(text, start):
         return not ("." in value or "(" in value or _names_itself(value) or is_word(value))
     if sign in ("=", "==") and " " not in connects:
@@ -203,7 +214,8 @@ def _is_password(text: str, start: int, value: str, group: str, sign: str, conne
 
 
 def _can_be_quoted(value: str) -> bool:
-    """Whether what stands between quotes can be a password, and not a label, a selector, a path or a piece of code."""
+    """Whether what stands between quotes can be a password, and not a label, a selector, a path or a piece of"
+    " code."""
     return not (
         is_stand_in(value)
         or value.endswith(":")
@@ -214,7 +226,7 @@ def _can_be_quoted(value: str) -> bool:
 
 
 def _is_path(value: str) -> bool:
-    return "/" in value and not any(char.isdigit() for char in value) and value.replace("/", "").isidentifier()
+    return "/" in value and all(char.isalpha() or char in "/_-#:." for char in value)
 
 
 def _near_user(text: str, start: int) -> bool:
@@ -238,7 +250,7 @@ def _names_itself(value: str) -> bool:
 
 def _is_key(name: str, value: str, group: str, kind: str) -> bool:
     value = value.strip().rstrip(".,;:" if group == "bare" else "")
-    if is_stand_in(value) or "://" in value or value.startswith(("/", "./", "~/")):
+    if "=" in value.rstrip("=") or "://" in value or value.startswith(("/", "./", "~/")) or is_stand_in(value):
         return False
     if is_uuid(value):
         return kind == "k" and not name.lower().endswith("id")

@@ -15,7 +15,8 @@ Hit = tuple[str, int, int]  # kind, start, end
 
 _PEM = lazy(
     r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----BEGIN).){8,}?(?:-----END[^\n]{0,60}|\Z)"
-    r"|PuTTY-User-Key-File-\d: (?:.){60,}?Private-MAC: \S+|-----BEGIN OpenVPN Static key V1-----.{40,}?(?:-----END|\Z)",
+    r"|PuTTY-User-Key-File-\d: (?:.){60,}?Private-MAC: \S+|-----BEGIN OpenVPN Static key V1-----.{40,}?(?:-----END"
+    r"|\Z)",
     re.DOTALL,
 )
 _BODY = lazy(r"[A-Za-z0-9+/]{24}")  # a block without one is a title or a pattern
@@ -25,7 +26,8 @@ _ADDRESS = lazy(
     r"[A-Za-z][A-Za-z0-9+.-]{1,30}://(?P<user>[^\s/:@\"'<>?#]{0,80}):(?P<value>[^\s/\"'<>]{3,200}?)@(?=[\w\[%.$-])"
 )
 _QUERY = lazy(
-    r"[?&;](?P<name>[A-Za-z_.-]{0,30}(?:key|token|secret|password|passwd|pwd|signature|sig|auth))=(?P<value>[^&\s\"'<>#]{8,400})",
+    r"[?&;](?P<name>[A-Za-z_.-]{0,30}(?:key|token|secret|password|passwd|pwd|signature|sig"
+    r"|auth))=(?P<value>[^&\s\"'<>#]{8,400})",
     2,
 )
 _HEADER = lazy(
@@ -35,7 +37,13 @@ _HEADER = lazy(
     re.IGNORECASE,
 )
 _COMMANDS = (
-    ("curl", lazy(r"curl\b(?:[^\n]|\\\n|\n\s+-){0,400}?\s(?:-u|--user)[ =]{0,3}[\"']?(?P<user>[^\s:\"']{1,100}):(?P<value>\"[^\"]{3,}\"|'[^']{3,}'|[^\s\"']{3,})")),
+    (
+        "curl",
+        lazy(
+            r"curl\b(?:[^\n]|\\\n|\n\s{1,20}-){0,400}?\s(?:-u|--user)[ =]{0,3}[\"']?(?P<user>[^\s:\"']{1,100}):"
+            r"(?P<value>\"[^\"]{3,}\"|'[^']{3,}'|[^\s\"']{3,})"
+        ),
+    ),
     ("wget", lazy(r"wget\b[^\n]{0,200}?--(?:http-|ftp-)?password[= ][\"']?(?P<value>[^\s\"']{4,})")),
     ("mysql", lazy(r"\bmysql(?:dump|admin)?\b[^\n]{0,100}?\s-p(?P<value>[^\s\"'-][^\s\"']{3,})")),
     ("sshpass", lazy(r"\bsshpass\s+-p\s*[\"']?(?P<value>[^\s\"']{4,})")),
@@ -45,26 +53,30 @@ _COMMANDS = (
     ("redis-cli", lazy(r"redis-cli\b[^\n]{0,100}?\s-a\s+[\"']?(?P<value>[^\s\"']{4,})")),
     (
         "credential(",
-        lazy(r"NetworkCredential\([^\n()]{1,100},\s*[\"'](?P<value>[^\"'\n]{4,})[\"']"),
+        lazy(r"NetworkCredential\([^()]{1,100},\s*[\"'](?P<value>[^\"'\n]{4,})[\"']"),
     ),
     (
         "directoryentry(",
-        lazy(r"DirectoryEntry\([^\n()]{1,100},[^\n()]{1,100},\s*[\"'](?P<value>[^\"'\n]{4,})[\"']"),
+        lazy(r"DirectoryEntry\([^()]{1,100},[^()]{1,100},\s*[\"'](?P<value>[^\"'\n]{4,})[\"']"),
     ),
     ("unseal ", lazy(r"\boperator unseal\s+(?P<value>[A-Za-z0-9+/=]{20,})")),
     ("machine ", lazy(r"machine\s+\S+\s+login\s+\S+\s+password\s+(?P<value>\S{3,})")),
     ("contribsys", lazy(r"BUNDLE_\w*CONTRIBSYS\w*[\"']?\s*[:=]\s*[\"']?(?P<value>[a-f0-9]{8}:[a-f0-9]{8})")),
 )  # fmt: skip
 _HASH = lazy(
-    r"(?<![\w$])(?:\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}|\$[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}"
-    r"|\$1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|\$[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}|\$y\$[./A-Za-z0-9$]{40,}"
+    r"(?<![\w$])(?:\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}"
+    r"|\$[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}"
+    r"|\$1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|\$[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}"
+    r"|\$y\$[./A-Za-z0-9$]{40,}"
     r"|\$argon2(?:id?|d)\$[A-Za-z0-9=,$+/]{40,}|\$krb5(?:asrep|tgs)\$(?:23\$)?\S{60,}|\$apr1\$\S{8}\$\S{22}"
     r"|\$scrypt\$\S{40,}|pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,})"
 )
 _PAIR = lazy(
     r"\b(?:login|logins|credentials?|creds|identifiants?|compte|account|acc[eè]s|connexion|log ?in with|sign ?in with"
-    r"|connecte(?:r|z)?(?: avec)?|se connecter avec|auth)\b(?P<gap>[^\n:]{0,40}?)[ \t]*(?::|=|with|avec|are|is|sont|est|as)?[ \t]+"
-    r"[\"'`]?(?P<user>[\w.@+-]{2,40})[\"'`]?[ \t]{0,2}(?:/|\||,|:|;|->|and|et|&)[ \t]{0,2}[\"'`]?(?P<value>[^\s\"'`]{6,64})",
+    r"|connecte(?:r|z)?(?: avec)?|se connecter avec|auth)\b(?P<gap>[^\n:]{0,40}?)[ \t]*(?::|=|with|avec|are|is|sont"
+    r"|est|as)?[ \t]+"
+    r"[\"'`]?(?P<user>[\w.@+-]{2,40})[\"'`]?[ \t]{0,2}(?:/|\||,|:|;|->|and|et"
+    r"|&)[ \t]{0,2}[\"'`]?(?P<value>[^\s\"'`]{6,64})",
     re.IGNORECASE,
 )
 _PIN = lazy(
@@ -82,14 +94,16 @@ _ROOT = lazy(
     r"\b(?:root|admin(?:istrator)?|user|guest|demo|sa|postgres|invité)[ \t]?[/:|][ \t]?(?P<value>[^\s\"'`]{6,64})"
 )
 _PHRASE = lazy(
-    r"(?:(?:seed|recovery|mnemonic|backup|secret|wallet)[ _-](?:phrase|words|seed|recovery phrase)|phrase (?:de récupération|secrète|mnémonique|de passe)|mnemonic|bip-?39)"
+    r"(?:(?:seed|recovery|mnemonic|backup|secret|wallet)[ _-](?:phrase|words|seed|recovery phrase)"
+    r"|phrase (?:de récupération|secrète|mnémonique|de passe)|mnemonic|bip-?39)"
     r"[^\n]{0,60}?[:=\n][\s\"'`]*(?P<value>(?:(?:\d{1,2}[.)]\s*)?[a-zà-ÿ]{3,10}[\s,]+){11,23}[a-zà-ÿ]{3,10})",
     re.IGNORECASE,
 )
 
 
 _BACKUP = lazy(
-    r"\b(?:(?:back-?up|recovery|rescue|scratch|2fa|mfa)[ -]codes?|codes? de (?:secours|récupération))[^:\n(]{0,40}?(?::|are|sont|=)"
+    r"\b(?:(?:back-?up|recovery|rescue|scratch|2fa|mfa)[ -]codes?|codes? de (?:secours"
+    r"|récupération))[^:\n(]{0,40}?(?::|are|sont|=)"
     r"\s*(?P<value>(?=[a-z-]{0,11}\d)[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})?(?:[\s,;]+(?=[a-z-]{0,11}\d)[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})?)*)",
     re.IGNORECASE,
 )

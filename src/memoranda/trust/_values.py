@@ -10,33 +10,34 @@ from memoranda.notes.lazyre import lazy
 # English and French words that stand where a value would, and say that there is none, or what it has to be.
 _WORDS = frozenset(
     """
-    a an the my your our his her their this that these those not no none null nil undefined empty blank missing unknown
-    n/a na tbd todo true false yes on off here there in at by for from with without via per to of and or but if as so
-    string str text bytes int integer number bool boolean object any optional required mandatory needed never always
-    only also same different wrong right correct incorrect invalid valid weak strong secure insecure safe unsafe good
-    bad easy hard simple complex long short too very case sensitive old new current previous next default private public
-    password passwords passwd pwd pass passphrase secret secrets token tokens key keys login username user value
-    credential credentials auth code pin
-    hidden kept set reset sent given asked known written shown lost forgotten stolen been being gone going done part one
-    two what when where how why who which something nothing anything everything important critical essential personal
-    confidential example sample placeholder dummy fake mock foo bar baz foobar changeme change-me change_me input prompt
-    field form hash bcrypt argon2 argon2id sha256 sha512 md5 pbkdf2 scrypt base64 hex uuid jwt oauth oauth2 sso
-    keychain keyring vault bitwarden keepass keepassxc lastpass 1password dashlane env environment file config settings
-    unset unique random alphanumeric numeric mixed up down out ok okay fine it he she we they i you is are was has have
-    will must should can could may might needs expires works protects policy manager reset
-    un une le la les l mon ma mes ton ta tes son sa ses notre votre leur ce cette ces pas non aucun aucune vide inconnu
-    ici là dans sur avec sans pour par de du des et ou mais si que qui quoi toujours jamais trop très plus moins faux
-    fausse bon bonne mauvais mauvaise faible fort forte sûr sûre long longue court courte différent identique même
-    ancien ancienne nouveau nouvelle actuel actuelle perdu perdue connu connue transmis transmise requis requise
-    obligatoire unique important personnel personnelle confidentiel confidentielle il elle on nous vous ils elles inscrit inscrite écrit écrite noté est
-    sont doit peut expire aussi bien encore déjà
+    a an the my your our his her their this that these those not no none null nil undefined empty blank missing
+    unknown n/a na tbd todo true false yes on off here there in at by for from with without via per to of and or
+    but if as so string str text bytes int integer number bool boolean object any optional required mandatory
+    needed never always only also same different wrong right correct incorrect invalid valid weak strong secure
+    insecure safe unsafe good bad easy hard simple complex long short too very case sensitive old new current
+    previous next default private public password passwords passwd pwd pass passphrase secret secrets token tokens
+    key keys login username user value credential credentials auth code pin hidden kept set reset sent given asked
+    known written shown lost forgotten stolen been being gone going done part one two what when where how why who
+    which something nothing anything everything important critical essential personal confidential example sample
+    placeholder dummy fake mock foo bar baz foobar changeme change-me change_me input prompt field form hash bcrypt
+    argon2 argon2id sha256 sha512 md5 pbkdf2 scrypt base64 hex uuid jwt oauth oauth2 sso keychain keyring vault
+    bitwarden keepass keepassxc lastpass 1password dashlane env environment file config settings unset unique
+    random alphanumeric numeric mixed up down out ok okay fine it he she we they i you is are was has have will
+    must should can could may might needs expires works protects policy manager reset
+    un une le la les l mon ma mes ton ta tes son sa ses notre votre leur ce cette ces pas non aucun aucune vide
+    inconnu ici là dans sur avec sans pour par de du des et ou mais si que qui quoi toujours jamais trop très plus
+    moins faux fausse bon bonne mauvais mauvaise faible fort forte sûr sûre long longue court courte différent
+    identique même ancien ancienne nouveau nouvelle actuel actuelle perdu perdue connu connue transmis transmise
+    requis requise obligatoire unique important personnel personnelle confidentiel confidentielle il elle on nous
+    vous ils elles inscrit inscrite écrit écrite noté est sont doit peut expire aussi bien encore déjà
     """.split()
 )
 _ENDINGS = ("ed", "ing", "able", "ible", "ful", "less", "ous", "ive", "ly", "ment", "tion", "sion", "é", "ée", "és",
             "ées", "ante", "aire", "eux", "euse", "igé", "ié", "iée")  # fmt: skip
 _VARIABLE = lazy(r"\\?(?:\$[A-Za-z_{(\[]|%[A-Za-z_(]|%\d*\$?[sd]\b|\{|<|\[|&[a-z]+;|@[({A-Z]|\(|#\{)|[A-Z_]+%$")
 _INSIDE = lazy(
-    r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|(.)\1{7}|(?:[xX]{4})|(?i:redacted|removed|censur|\[hidden)|&lt;|&gt;|<[A-Za-z _-]+>|%[a-z_]+%"
+    r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|(.)\1{7}|(?:[xX]{4})|(?i:redacted|removed|censur|\[hidden)"
+    r"|&lt;|&gt;|<[A-Za-z _-]+>|%[a-z_]+%"
 )
 _SAYS_SO = lazy(
     r"your[-_ ]?[a-z]|redacted|removed|placeholder|example|goes.?here|insert|replace|dummy|change.?(?:me|it)|put[_-]"
@@ -87,7 +88,8 @@ def is_ordinary(value: str) -> bool:
 
 
 def is_word(value: str) -> bool:
-    """Whether it is a word that says something about a password (wrong, expired, obligatoire) instead of being one."""
+    """Whether it is a word that says something about a password (wrong, expired, obligatoire) instead of being"
+    " one."""
     word = value.lower()
     return word in _WORDS or (len(word) > 4 and word.endswith(_ENDINGS))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
 
-_CARD = lazy(r"(?<![\w.,+/=-])\d(?:[ -]?\d){13,18}(?![\w]|[.,/=-]\d)", 256)  # ASCII
-_GROUPS = lazy(r"\d{14,19}|(\d{4})([ -])\d{4}\2\d{4}\2\d{2,4}(?:\2\d{1,3})?|\d{4}([ -])\d{6}\3\d{4,5}", 256)
-_IBAN = lazy(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}", 256)
+_CARD = lazy(r"(?<![\w.,+/=-])\d(?:[ -]?\d){13,18}(?![\w]|[.,/=-]\d)", re.ASCII)
+_GROUPS = lazy(r"\d{14,19}|(\d{4})([ -])\d{4}\2\d{4}\2\d{2,4}(?:\2\d{1,3})?|\d{4}([ -])\d{6}\3\d{4,5}", re.ASCII)
+_IBAN = lazy(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}", re.ASCII)
 _LENGTHS = {
     country: int(length)
     for country, length in (

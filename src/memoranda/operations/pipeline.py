@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memoranda.context import Context
-from memoranda.errors import InvalidInput, InvalidNote
+from memoranda.errors import InvalidInput, InvalidNote, RuleOfTwo
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.words import SIZE_LIMIT
+from memoranda.trust.labels import reaches_beyond, two_met
+
+if TYPE_CHECKING:
+    from memoranda.operations.sessions import Met
 
 _NAME = lazy(r"[\w][\w.@+-]{0,63}")
 _SESSION = lazy(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
@@ -20,11 +25,14 @@ _SESSION = lazy(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What an operation is about to do: its name, whether it writes, and the text that it carries."""
+    """What an operation is about to do: its name, whether it writes, the text that it carries, the scope that it writes
+    to, and what its session has met (None: it does not matter to this operation)."""
 
     operation: str
     writes: bool = False
     text: str = ""
+    scope: str | None = None
+    met: Met | None = None
 
 
 Guard = Callable[[Context, Call], None]
@@ -56,7 +64,20 @@ def bounded_text(_context: Context, call: Call) -> None:
         )
 
 
-LOCAL_GUARDS: tuple[Guard, ...] = (plausible_names, bounded_text)
+def rule_of_two(context: Context, call: Call) -> None:
+    """A session that has met untrusted content and private data changes nothing beyond itself without a person."""
+    if call.met is None or context.person:
+        return
+    met = two_met(bool(call.met.taint), call.met.private, reaches_beyond(call.operation, call.scope))
+    if met:
+        raise RuleOfTwo(
+            f"This session may not {call.operation.replace('_', ' ')} beyond itself.",
+            why=f"It has met {met[0]} and {met[1]}, and this would reach others.",
+            remedy="A person can do it at a terminal, or start a session afresh with `memoranda session fresh`.",
+        )
+
+
+LOCAL_GUARDS: tuple[Guard, ...] = (plausible_names, bounded_text, rule_of_two)
 
 
 def pass_guards(context: Context, call: Call, guards: tuple[Guard, ...] = LOCAL_GUARDS) -> None:

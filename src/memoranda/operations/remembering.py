@@ -114,6 +114,7 @@ def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
 def _remember(context: Context, space: Space, home: OpenHome, new: NewNote, operation: str) -> Remembered:
     pass_guards(context, Call(operation, writes=True, text=new.text))
     met = space.met(context, home)
+    pass_guards(context, Call(operation, writes=True, scope=new.scope, met=met))
     session = met.session
     note_id = new_id("mem", context.random)
     taint = met.taint | taint_of_sources(space.homes(), new.sources)

@@ -107,7 +107,8 @@ def decide(
         UnknownNote: one of them does not exist; nothing was decided then.
     """
     operation = {"accept": "accept_review", "reject": "reject_review", "revoke": "revoke_review"}[verdict]
-    pass_guards(context, Call(operation, writes=True, text=comment or ""))
+    home = space.one()
+    pass_guards(context, Call(operation, writes=True, text=comment or "", met=space.met(context, home)))
     if not context.person:
         raise ConfirmationRequired(
             "A review is given by a person at a terminal.",

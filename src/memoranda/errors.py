@@ -15,10 +15,12 @@ MemorandaError
 │   ├── LegalHold                    409  memory_legal_hold
 │   └── ConfirmationRequired         409  memory_confirmation_required
 ├── NotFound                exit 4   404  memory_not_found
+│   ├── Erased                       410  memory_erased
 │   ├── HomeNotFound                      memory_home_not_found
 │   └── UnknownNote                       memory_unknown_note
 ├── Conflict                exit 5   409  memory_conflict
 │   ├── ChainConflict                     memory_chain_conflict
+│   ├── HomeBusy                          memory_home_busy
 │   └── RefMoved                          memory_ref_moved
 ├── CheckFailed             exit 1   409  memory_check_failed
 └── Unavailable             exit 6   503  memory_unavailable
@@ -184,6 +186,20 @@ class NotFound(MemorandaError):
     title = "Not found"
 
 
+class Erased(NotFound):
+    """What the pointer names was erased, with its history; `day` (YYYY-MM-DD) says when."""
+
+    code = "memory_erased"
+    status = 410
+    title = "Erased"
+
+    def __init__(self, day: str) -> None:
+        super().__init__(
+            f"Erased on {day}.", why="The words that stood there were taken out of this Home with their history."
+        )
+        self.day = day
+
+
 class HomeNotFound(NotFound):
     """No Home at or above the place that was asked."""
 
@@ -212,6 +228,13 @@ class ChainConflict(Conflict):
 
     code = "memory_chain_conflict"
     title = "The chain does not allow it"
+
+
+class HomeBusy(Conflict):
+    """A person's merge, rebase, detached HEAD or lock is in the way of what changes the whole repository."""
+
+    code = "memory_home_busy"
+    title = "The Home is busy"
 
 
 class RefMoved(Conflict):

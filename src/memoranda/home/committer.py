@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memoranda.errors import HomeDamaged, RefMoved
@@ -158,6 +159,25 @@ class Committer:
         finally:
             self._threads.release()
 
+    @contextmanager
+    def alone(self) -> Iterator[Callable[[], str | None]]:
+        """Nobody else commits meanwhile; gives what commits the log then, and says why something remains."""
+        with self._threads:
+            self._lock.acquire()
+            try:
+                self._store.sweep(alone=True)
+                self._refs.unlock()
+                yield lambda: self._flush(patient=True)
+            finally:
+                self._lock.release()
+
+    def settle_on(self, branch: str, ledger: tuple[str | None, str]) -> None:
+        """Notes that every record is in Git, on whichever of these two commits the ledger stands (inside `alone`)."""
+        place = self.position()
+        self._tree = self._ledger_tree = None
+        self._contents = {}
+        write_durably(self._path, _encode(Group(place, place, branch, (None, None), ledger)))
+
     def unlock(self) -> None:
         """Removes the locks of refs that a killed process of ours left; does nothing while one of ours commits."""
         if self._threads.acquire(blocking=False):
@@ -178,6 +198,8 @@ class Committer:
 
     def _flush(self, *, patient: bool) -> str | None:
         self._refs.unlock()  # nobody else of ours is at work now: these locks are a killed process's
+        if (self._layout.own / "erasing" / "plan.json").exists():
+            return "an erasing has to be finished first"
         reason = None
         for _ in range(_TRIES):
             if (reason := self._activity.busy(patient=patient)) is not None:

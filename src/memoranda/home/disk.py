@@ -6,11 +6,13 @@ Objects are written as one synced pack a batch and read through Git's own `cat-f
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from memoranda.home.durable import sync_data, sync_path
+from memoranda.home.durable import FileLock, sync_data, sync_path
 from memoranda.home.git import Git
 from memoranda.home.layout import Layout
 from memoranda.home.objects import GitObject, object_id, write_pack
@@ -28,6 +30,8 @@ class DiskStore:
         self._layout = layout
         self._git = git
         self.refs = Refs(layout, clock)
+        self._packing = threading.Lock()
+        self._packing_file = FileLock(layout.own / "packing.lock")
 
     def put(self, objects: Sequence[GitObject]) -> Path | None:
         """Writes one pack, synced with its folder; the pack is held by `.keep` until `release`."""
@@ -84,10 +88,33 @@ class DiskStore:
     def consolidate(self) -> bool:
         """Joins small packs when there are many; whether it did. Nothing is dropped that is not in another pack."""
         packs = list((self._layout.objects / "pack").glob("pack-*.pack"))
-        if len(packs) < _MANY_PACKS:
+        if len(packs) < _MANY_PACKS or not self._packing.acquire(blocking=False):
             return False
-        self._git.run("repack", "--geometric=2", "-d", "-q", accept=(0, 128, 129))
+        try:
+            if not self._packing_file.try_acquire():
+                return False
+            try:
+                self._git.run("repack", "--geometric=2", "-d", "-q", accept=(0, 128, 129))
+            finally:
+                self._packing_file.release()
+        finally:
+            self._packing.release()
         return True
+
+    @contextmanager
+    def packing(self) -> Iterator[None]:
+        """Nobody else of ours writes packs again meanwhile."""
+        with self._packing:
+            self._packing_file.acquire()
+            try:
+                yield
+            finally:
+                self._packing_file.release()
+
+    def erase(self, names: set[bytes], *, hints: Mapping[bytes, bytes], merge: Sequence[str]) -> int:
+        from memoranda.home.purge import purge
+
+        return purge(self._git, self._layout.objects, names, hints, merge)
 
     def verify(self, heads: Sequence[str]) -> list[str]:
         """What `git fsck --strict` says of all objects and of what these commits reach; empty when all is well."""
@@ -118,6 +145,7 @@ class DiskStore:
                 yield path
 
     def close(self) -> None:
+        self._packing_file.close()
         self._git.close()
 
 

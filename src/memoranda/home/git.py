@@ -114,6 +114,17 @@ class Git:
                 self._reader = CatFile(self._layout.root, self._environment())
             return self._reader
 
+    def reader(self) -> CatFile:
+        """Another reader of objects, for a long scan; its caller closes it."""
+        return CatFile(self._layout.root, self._environment())
+
+    def renew(self) -> None:
+        """The shared reader may hold packs open that are gone: the next question is put to a fresh one."""
+        with self._lock:
+            old, self._reader = self._reader, None
+        if old is not None:
+            old.close_when_idle()
+
     def close(self) -> None:
         with self._lock:
             if self._reader is not None:
@@ -179,6 +190,14 @@ class CatFile:
         data = stdout.read(int(words[2]))
         stdout.read(1)
         return words[0].decode(), words[1].decode(), data
+
+    def close_when_idle(self) -> None:
+        """Closes when no other thread reads; one that holds on to an answer keeps it open."""
+        if self._lock.acquire(timeout=5):
+            try:
+                self.close()
+            finally:
+                self._lock.release()
 
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):

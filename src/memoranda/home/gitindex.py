@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from memoranda.home.durable import FileLock, lock_with, unlock_dead
 from memoranda.home.git import Git
@@ -77,6 +78,26 @@ class GitIndex:
                 self._turn.release()
         finally:
             self._threads.release()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """None of our threads and processes touches the index meanwhile."""
+        with self._threads:
+            self._turn.acquire()
+            try:
+                self._unlock()
+                yield
+            finally:
+                self._turn.release()
+
+    def lead(self, moved: Callable[[str], str]) -> None:
+        """Our entries reflect what stands in the place of the commits that they did (inside `alone`)."""
+        if noted := self._noted():
+            self._write_note(*map(moved, noted))
+
+    def paths(self) -> set[str]:
+        """Everything that the index holds."""
+        return set(self._entries([]) if self._layout.index.exists() else ())
 
     def unlock(self) -> None:
         """Removes Git's lock of the index when a killed process of ours left it."""

@@ -387,6 +387,16 @@ class IntakeLog:
                 self._open_segment(old + 1, HEAD_SIZE)
                 self._path(old).unlink()
 
+    def scrub(self) -> None:
+        """Begins a new segment as `rotate` does, and overwrites the old one, which others may hold open."""
+        old = os.dup(self._descriptor)
+        try:
+            self.rotate()
+            _write_at(old, bytes(os.fstat(old).st_size), 0)
+            sync_data(old)
+        finally:
+            os.close(old)
+
     def close(self) -> None:
         for descriptor in (self._descriptor, self._former):
             if descriptor >= 0:

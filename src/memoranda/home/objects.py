@@ -15,14 +15,14 @@ from datetime import datetime
 FILE_MODE = b"100644"
 PROGRAM_MODE = b"100755"
 TREE_MODE = b"40000"
-KINDS = {"commit": 1, "tree": 2, "blob": 3}
+KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 _OFS_DELTA = 6
 _MOST_DELTAS = 40  # in a row: a reader has to undo them one after the other
 
 
 @dataclass(frozen=True, slots=True)
 class GitObject:
-    """One object: `kind` is commit, tree or blob; `base` is the id of an object that it resembles, or None."""
+    """One object: `kind` is commit, tree, blob or tag; `base` is the id of an object that it resembles, or None."""
 
     kind: str
     data: bytes

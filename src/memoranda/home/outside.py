@@ -188,6 +188,10 @@ class Outside:
         self._load()
         return self.looked
 
+    def forget(self) -> None:
+        """What was kept for the next process is void: it is compared anew."""
+        self._folders, self._saved, self.looked = {}, ({}, None), None
+
     def save(self) -> None:
         """Keeps for the next process what this one has seen, when everything seen was taken in."""
         now = (self._load(), self.looked)

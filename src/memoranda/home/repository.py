@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memoranda.context import Context
-from memoranda.errors import HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome
+from memoranda.errors import Erased, HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome
 from memoranda.home.activity import Activity
 from memoranda.home.background import Background
 from memoranda.home.committer import Committer, Group
 from memoranda.home.disk import DiskStore
 from memoranda.home.draft import Appending, Change, Draft, Snapshot, found_draft
+from memoranda.home.erasures import Erasures, Leads, find_in_ledger
 from memoranda.home.git import Git
 from memoranda.home.gitindex import GitIndex
 from memoranda.home.history import Step, walk
@@ -33,6 +36,10 @@ from memoranda.home.outside import Found, Ours, Outside
 from memoranda.home.record import FileChange, Record
 from memoranda.home.store import LEDGER_REF
 from memoranda.home.worktree import Worktree
+
+if TYPE_CHECKING:
+    from memoranda.home.erase import Blank, Erasure
+    from memoranda.home.prepare import Pieces
 
 _NOTHING: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")
 
@@ -89,7 +96,12 @@ class Repository:
         self._log.skip_to(place.segment, place.offset, place.seq)
         self._log.refresh()
         self._committer.moved = self._looker.follow
+        self._erasing = self.layout.own / "erasing"
         self._background = Background(self.flush, self.tidy)
+        self.erasures = Erasures(self.layout.own / "erased", keys, self.marker.id)
+        self._generation = self.erasures.generation()
+        if self.read_only is None and self._erasing.exists():
+            self._finish_erasing()
         if self.read_only is None and self._log.unapplied():
             self._mend()
 
@@ -173,12 +185,68 @@ class Repository:
 
     # Reading
 
+    def _ready(self) -> None:
+        """Waits for an erasing that is under way, finishes one that was cut short, lets go of what one made void."""
+        if self.read_only is None and self._decided():
+            self._finish_erasing()
+        generation = self.erasures.generation()
+        if generation == self._generation:
+            return
+        self._generation = generation
+        self._git.renew()
+        self._trees = {}
+        self._open, self._coming = ("", "", b"", -1), _NOTHING
+        looked = self.outside.looked
+        leads = self.erasures.find(looked) if looked else None
+        self.outside.forget()
+        self.outside.looked = leads.name if leads else looked
+
+    def _decided(self) -> bool:
+        """Whether an erasing is decided and not finished."""
+        return (self._erasing / "plan.json").exists()
+
+    def _finish_erasing(self) -> None:
+        from memoranda.home.erase import Eraser
+
+        Eraser(self._pieces(), self._repair).resume()
+
+    def _pieces(self) -> Pieces:
+        from memoranda.home.prepare import Pieces
+
+        return Pieces(
+            self.layout, self._git, self.store, self.worktree, self._log, self._committer, self.git_index,
+            self.erasures, self.keys, self.marker.id, self.replica.id,
+        )  # fmt: skip
+
+    def erase(self, context: Context, blanks: Sequence[Blank], reason: str) -> Erasure:
+        """Takes texts out of this Home with their history; afterwards nothing in it holds them.
+
+        `blanks` are `erase.Whole` (all of a blob) and `erase.Lines` (lines of a file, in every version). `reason` stays
+        on record. Other pointers go on leading to the same words.
+
+        Raises:
+            HomeBusy: a merge, a rebase or a lock is in the way; nothing was changed.
+            NotFound: a blob never was in this Home.
+            InvalidInput: the reason repeats the text, or a blob is no file.
+        """
+        from memoranda.home.erase import Eraser
+
+        self.writing_allowed()
+        self.look(context)
+        done = Eraser(self._pieces(), self._repair).erase(context, blanks, reason)
+        self._ready()
+        return done
+
     def blob(self, oid: str) -> bytes | None:
         """The bytes of a blob, also of one that is still in the log only."""
         found = self.store.get(oid)
         if found is not None:
             return found.data if found.kind == "blob" else None
-        return self._pending_blob(oid)
+        data = self._pending_blob(oid)
+        if data is None and (leads := self.erasures.find(oid)) is not None and leads.name is not None:
+            found = self.store.get(leads.name)
+            return found.data if found is not None and found.kind == "blob" else None
+        return data
 
     def _pending_blob(self, oid: str) -> bytes | None:
         contents: dict[str, bytes] = {}
@@ -199,25 +267,43 @@ class Repository:
         return None
 
     def at(self, path: str, rev: str | None) -> bytes:
-        """The bytes of `path` now, at a commit, or (for a blob id) of that very blob; NotFound."""
+        """The bytes of `path` now, at a commit, or (for a blob id) of that very blob; NotFound, Erased.
+
+        Commits and blobs that an erasing replaced lead to what stands in their place.
+        """
         if rev is None:
             blob = self.known(self.snapshot())(path)
             data = self.blob(blob) if blob else None
         else:
-            found = self.store.get(rev) if "\n" not in rev else None
-            if found is None:
-                data = self._pending_blob(rev)
-            elif found.kind == "blob":
-                data = found.data
-            else:
-                inside = self.store.get(f"{found.oid}:{path}") if "\n" not in path else None
-                data = inside.data if inside else None
+            data = self._at_rev(path, rev) if "\n" not in rev + path else None
         if data is None:
             raise NotFound(
                 f"{path} does not exist{f' at {rev}' if rev else ''} in this Home.",
                 remedy="Look for its history with `memoranda log`, or fetch the commit from the clone that has it.",
             )
         return data
+
+    def _at_rev(self, path: str, rev: str) -> bytes | None:
+        found = self.store.get(rev)
+        if found is None:
+            data = self._pending_blob(rev)
+            if data is not None:
+                return data
+            leads = self.erasures.find(rev) or self._told_by_ledger(rev)
+            if leads is not None and leads.name is None:
+                raise Erased(leads.day)
+            found = self.store.get(leads.name) if leads is not None and leads.name is not None else None
+        if found is None or found.kind == "blob":
+            return found.data if found else None
+        inside = self.store.get(f"{found.oid}:{path}")
+        if inside is None and (day := self.erasures.lost(path)) is not None:
+            raise Erased(day)
+        return inside.data if inside else None
+
+    def _told_by_ledger(self, rev: str) -> Leads | None:
+        """What another clone's erasing says of an id that this one does not know."""
+        segments = ((replica, data) for _, replica, data in self.ledger_segments())
+        return find_in_ledger(segments, lambda replica, line: self.pen(replica).vouches(line), rev)
 
     # Writing
 
@@ -229,9 +315,7 @@ class Repository:
     def write(self, context: Context, build: Callable[[datetime], Draft]) -> Record:
         """One write: `build` is called inside the writers' lock with its known time; durable when this returns."""
         self.writing_allowed()
-        with self._log.writing():
-            if self._log.unapplied():
-                self._repair()
+        with self._writing():
             self._opening, self._coming = None, _NOTHING
             at = context.now().astimezone(UTC)
             draft = build(at)
@@ -258,6 +342,18 @@ class Repository:
         self._log.sync(segment, end)
         self._background.wake()
         return record
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The writers' lock, with no erasing half done, and what a killed writer left repaired."""
+        while True:
+            self._ready()
+            with self._log.writing():
+                if not self._decided():
+                    if self._log.unapplied():
+                        self._repair()
+                    yield
+                    return
 
     def _record(self, draft: Draft, at: datetime) -> Record:
         files = []
@@ -347,6 +443,7 @@ class Repository:
 
     def look(self, context: Context) -> list[Found]:
         """Takes in what was edited outside the program; returns it. Does nothing while Git is busy here."""
+        self._ready()
         if self.read_only or self._busy():
             return []
         with self._looking:
@@ -388,9 +485,7 @@ class Repository:
             return found_draft(taken)
 
         self.writing_allowed()
-        with self._log.writing():
-            if self._log.unapplied():
-                self._repair()
+        with self._writing():
             at = context.now().astimezone(UTC)
             draft = build(at)
             if not taken:
@@ -419,6 +514,7 @@ class Repository:
         """Commits what the log holds; returns why something remains."""
         if self.read_only:
             return None
+        self._ready()
         self.git_index.unlock()
         return self._committer.flush(wait=wait)
 

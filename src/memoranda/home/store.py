@@ -5,7 +5,7 @@ Nothing here names a path of a file system, so that a database can stand in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -62,6 +62,13 @@ class ObjectStore(Protocol):
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Whether the commit `old` is `new` or one of its ancestors."""
+
+    def erase(self, names: set[bytes], *, hints: Mapping[bytes, bytes], merge: Sequence[str]) -> int:
+        """Removes objects (ids of 20 bytes) from wherever they are kept; everything else stays. Safe to repeat.
+
+        `hints` gives names by which objects that resemble each other are found, `merge` the handles' names of what
+        `put` has written in their place. Returns how much was written again.
+        """
 
     def close(self) -> None:
         """Lets go of what is held."""

@@ -53,6 +53,7 @@ class Indexes:
         self._catalog: Catalog | None = None
         self._lexical: LexicalIndex | None = None
         self.lock = threading.RLock()
+        self._generation = repository.erasures.generation()
         self.notices: list[str] = []  # what recall has to say about the state of the indexes
 
     @property
@@ -113,7 +114,12 @@ class Indexes:
             self._feed_lexical()
 
     def _reopen_if_deleted(self) -> None:
-        """`.memoranda/` may be deleted while we hold its files open: then they are made again."""
+        """`.memoranda/` may be deleted while we hold its files open, and is by an erasing: they are made again."""
+        generation = self.repository.erasures.generation()
+        if generation != self._generation:
+            self._generation = generation
+            self._close()
+            return
         for held, recipe in ((self._catalog, CATALOG), (self._lexical, LexicalIndex.recipe())):
             if held is not None and not self._directory(recipe).exists():
                 self._close()

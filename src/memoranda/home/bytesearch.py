@@ -1,0 +1,42 @@
+"""Looks through everything that a Home consists of, byte for byte, for what was erased."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from memoranda.home.git import CatFile
+from memoranda.home.layout import Layout
+from memoranda.home.leftovers import files_below
+from memoranda.home.needles import Needles
+from memoranda.home.survey import ENTRY
+
+
+def in_objects(reader: CatFile, oids: Iterable[str], needles: Needles) -> Iterator[str]:
+    """The objects, unpacked and with their deltas resolved, that hold a line of the text or a rare word of it."""
+    for found in reader.get_many(list(oids)):
+        if found is None:
+            continue
+        name, kind, data = found
+        if kind == "tree":
+            held = any(needles.holds(entry) for entry in {entry for _, entry, _ in ENTRY.findall(data)})
+        else:
+            held = needles.holds(data)
+        if held:
+            yield f"{kind} {name}"
+
+
+def in_files(layout: Layout, needles: Needles, unchanged: set[str]) -> Iterator[str]:
+    """The files, of Git's directory and of the working tree, that hold it.
+
+    `unchanged` are the paths of files that are what Git's objects say, and are not read a second time.
+    """
+    for place in dict.fromkeys((layout.git_dir, layout.common_dir)):
+        for path in files_below(place, without="objects"):
+            if needles.holds(path.read_bytes()) or needles.holds(path.name.encode("utf-8", "surrogateescape")):
+                yield f".git/{path.relative_to(place).as_posix()}"
+    for path in files_below(layout.root, without=".git"):
+        name = path.relative_to(layout.root).as_posix()
+        if name in unchanged:
+            continue
+        if needles.holds(path.read_bytes()) or needles.holds(path.name.encode("utf-8", "surrogateescape")):
+            yield name

@@ -1,0 +1,351 @@
+"""The first half of an erasing: what has to go is looked for, and what takes its place is written beside it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.home.blanking import Part, mark_of, parts_of
+from memoranda.home.committer import Committer
+from memoranda.home.disk import DiskStore
+from memoranda.home.erasures import Erasures, Moved, ledger_lines
+from memoranda.home.git import CatFile, Git
+from memoranda.home.gitindex import GitIndex
+from memoranda.home.history import walk
+from memoranda.home.keys import Keys
+from memoranda.home.layout import Layout
+from memoranda.home.ledger import LedgerTail, Pen, last_segment
+from memoranda.home.leftovers import Tree, settings_words
+from memoranda.home.log import IntakeLog
+from memoranda.home.needles import Needles, note_texts, text_of, words_of
+from memoranda.home.objects import Signature, TreeEditor, commit_data, make_object, read_tree
+from memoranda.home.plan import Lines, Plan
+from memoranda.home.redact import LedgerLines, Messages
+from memoranda.home.rerefs import all_refs, git_dirs, who_moved
+from memoranda.home.rewrite import Rewriter, Sink
+from memoranda.home.store import LEDGER_REF
+from memoranda.home.survey import Survey, Surveyor
+from memoranda.home.worktree import Worktree
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The parts of an open Home that an erasing works on."""
+
+    layout: Layout
+    git: Git
+    store: DiskStore
+    worktree: Worktree
+    log: IntakeLog
+    committer: Committer
+    git_index: GitIndex
+    erasures: Erasures
+    keys: Keys
+    home: str
+    replica: str
+
+    @property
+    def folder(self) -> Path:
+        """Where the plan of an erasing lies until it is finished."""
+        return self.layout.own / "erasing"
+
+    @contextmanager
+    def reader(self) -> Iterator[CatFile]:
+        """A reader of objects of its own, so that long scans hold nobody up."""
+        reader = self.git.reader()
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What has to go, as it is read from the old objects: needles for it, and the parts that lines are."""
+
+    needles: Needles
+    parts: tuple[Part, ...]
+
+
+def texts_of(pieces: Pieces, head: str, whole: Sequence[str], lines: Sequence[Lines]) -> Texts | None:
+    """Reads what has to go; None when some of it is not there (any more)."""
+    said: list[bytes] = []
+    notes: list[str] = []
+    parts: list[Part] = []
+    store = pieces.store
+    for oid, found in zip(whole, store.get_many(whole), strict=True):
+        if found is None:
+            return None
+        if found.kind != "blob":
+            raise InvalidInput(f"{oid[:12]} is not a file.", remedy="Name blobs: the exact bytes of versions.")
+        own, note = note_texts(found.data)
+        said += own
+        notes += [note] if note else []
+    for item in lines:
+        holder = store.get(item.blob)
+        if holder is None:
+            return None
+        parts += parts_of(holder.data, item.first, item.last)
+    said += [line for part in parts for line in part.lines if not line.startswith(b"## ")]
+    said += _names(pieces, head, whole)
+    entries = [part.entry for part in parts if part.entry is not None]
+    return Texts(Needles(said, entries, notes), tuple(parts))
+
+
+def _names(pieces: Pieces, head: str, whole: Sequence[str]) -> list[bytes]:
+    """The names of the files as which these blobs stood in the history of `head`, without their endings."""
+    found: set[str] = set()
+    if whole:
+        wanted = set(whole)
+        for step in walk(pieces.git, None, head):
+            found.update(c.path for c in step.changes if c.new in wanted or c.old in wanted)
+    names = sorted(path.rpartition("/")[2].removesuffix(".md") for path in found)
+    return [name.encode("utf-8", "surrogateescape") for name in names]
+
+
+class Preparation:
+    """Writes the new objects and makes the plan.
+
+    `survey`, `rewriter`, `needles`, `messages` and `ledger` are there afterwards.
+    """
+
+    survey: Survey
+    rewriter: Rewriter
+    messages: Messages
+    ledger: LedgerLines
+
+    def __init__(
+        self, pieces: Pieces, texts: Texts, whole: Sequence[str], lines: Sequence[Lines], header: Mapping[str, Any]
+    ) -> None:
+        self._p = pieces
+        self._whole = whole
+        self._lines = lines
+        self._header = dict(header)
+        self._handles: list[object] = []
+        self._by: Signature | None = None
+        self.needles = texts.needles
+        self.parts = texts.parts
+
+    def plan(self, branch: str, head: str, at: datetime) -> Plan | None:
+        """Looks through the Home and writes what takes the place of what goes; None when nothing has to."""
+        p = self._p
+        self._by = Signature("Memoranda", "memoranda@localhost", at)
+        sink = Sink(lambda objects: self._handles.append(p.store.put(objects)))
+        with p.reader() as reader:
+            surveyor = Surveyor(reader, self.needles, [bytes.fromhex(oid) for oid in self._whole], self.parts)
+            self.survey = s = surveyor.survey(self._objects(), head, self._staged())
+            if not (s.gone & s.ids or s.lines):
+                return None
+            self.rewriter = r = Rewriter(reader, sink, s, self.parts, mark_of(self._header["day"]))
+            about = [*(oid.hex() for oid in s.gone), *(n.decode() for n in self.needles.notes | self.needles.entries)]
+            self.messages = Messages(self.needles, self._header["day"])
+            self.ledger = LedgerLines(self.needles, about, [_text(path) for path in s.gone_paths], self._pens())
+            r.files()
+            r.trees(surveyor.above(s.bearers))
+            # Which folders go with their last file decides which words are rare, and these what is told of the text.
+            surveyor.settle(r.emptied, self._settings())
+            if self.needles.told(str(self._header.get("reason", "")), near=False):
+                raise InvalidInput(
+                    "The reason repeats words of what is to be erased.", remedy="Give another one; it stays on record."
+                )
+            r.segments(self.ledger)
+            r.trees(surveyor.above(s.ledger_bearers))
+            r.commits(self.messages)
+            r.tags(self.messages)
+        sink.flush()
+        moved = {old: new for old, new in r.moved.items() if old in s.ids}
+        kinds = {old: self._kind(old) for old in moved}
+        ledger = self._ledger_tip(sink, moved, at)
+        tips = {LEDGER_REF: ledger} if ledger[0] is not None else {}
+        tips |= self._note_tips(sink, moved)
+        sink.flush()
+        words, phrases = self.needles.words_in_order(), self.needles.phrases_in_order()
+        return Plan(
+            {**self._header, "paths": sorted(p.erasures.path_key(_text(path)) for path in s.gone_paths)},
+            branch,
+            (head, _led(moved, head)),
+            ledger,
+            {name: (old, new) for name, (old, new) in tips.items() if old is not None},
+            tuple(oid.hex() for oid in sorted(s.gone)),
+            tuple(self._whole),
+            tuple(self._lines),
+            tuple(n for n, word in enumerate(words) if word in self.needles.rare),
+            tuple(n for n, phrase in enumerate(phrases) if phrase in self.needles.common),
+            tuple(handle.stem for handle in self._handles if isinstance(handle, Path)),
+            moved,
+            r.silent,
+            kinds,
+            r.hints,
+        )
+
+    def _objects(self) -> dict[str, list[str]]:
+        """kind -> ids of every object, in an order in which they are read quickly."""
+        return list_objects(self._p.git)
+
+    def _staged(self) -> dict[bytes, bytes]:
+        return Tree(self._p.layout, self._p.git, self._p.worktree, (), b"", lambda _oid: b"").staged()
+
+    def _settings(self) -> set[str]:
+        """Words that stand in settings, in the names of refs, and in who did what by the reflogs."""
+        found: set[str] = set()
+        places = git_dirs(self._p.layout)
+        names = (name.encode("utf-8", "surrogateescape") for name in all_refs(self._p.layout.common_dir))
+        for data in (*settings_words(places), *names, *who_moved(places)):
+            found |= words_of(text_of(data))
+        return found
+
+    def _pens(self) -> list[Pen]:
+        p = self._p
+        root = p.store.get(f"{p.store.ref(LEDGER_REF)}^{{tree}}")
+        replicas = [name.decode("utf-8", "replace") for _, name, _ in read_tree(root.data if root else b"")]
+        return [Pen(p.keys, p.home, replica) for replica in dict.fromkeys((p.replica, *replicas))]
+
+    def _kind(self, oid: bytes) -> str:
+        s = self.survey
+        if oid in s.commits:
+            return "c"
+        if oid in s.tags:
+            return "g"
+        return "t" if oid in s.trees else "s" if oid in s.segments else "b"
+
+    # The ledger, and Git's own notes
+
+    def _ledger_tip(self, sink: Sink, moved: Mapping[bytes, bytes | None], at: datetime) -> tuple[str | None, str]:
+        """(old, new) commit of the ledger, with the lines that tell of this erasing."""
+        p = self._p
+        old = p.store.ref(LEDGER_REF)
+        base = None if old is None else _led(moved, old)
+        pen = Pen(p.keys, p.home, p.replica)
+        fields = {"n": p.log.last, "at": at.isoformat(), **{k: v for k, v in self._header.items() if k != "at"}}
+        lines = [pen.line({**fields, **line}) for line in ledger_lines({}, self._told(moved))]
+
+        def read(oid: str) -> bytes:
+            found = p.store.get(oid)
+            return found.data if found else b""
+
+        root = p.store.get(f"{base}^{{tree}}") if base else None
+        folder = p.store.get(f"{base}:{p.replica}") if base else None
+        editor = TreeEditor(read, root.oid if root else None)
+        number = last_segment(folder.data) if folder else 1
+        LedgerTail(p.replica, read).extend(editor, lines, sink.take, number)
+        return old, self._commit(editor.write(sink.take), base, f"{len(lines)} line(s)", sink)
+
+    def _commit(self, tree: str, parent: str | None, message: str, sink: Sink) -> str:
+        assert self._by is not None
+        data = commit_data(tree, [parent] if parent else [], self._by, self._by, message)
+        return sink.emit(make_object("commit", data)).hex()
+
+    def _told(self, moved: Mapping[bytes, bytes | None]) -> list[Moved]:
+        """What the ledger tells: the blobs that were blanked, and the commits that somebody cites."""
+        s = self.survey
+        blobs = [oid for oid in (*sorted(s.gone), *s.lines) if oid in moved]
+        commits = sorted(oid.hex() for oid in moved if oid in s.commits)
+        cited = [bytes.fromhex(name) for rev in sorted(s.cited) for name in _beginning(commits, rev)]
+        return [Moved("b", oid, moved[oid]) for oid in blobs] + [Moved("c", oid, moved[oid]) for oid in cited]
+
+    def _note_tips(self, sink: Sink, moved: Mapping[bytes, bytes | None]) -> dict[str, tuple[str | None, str]]:
+        """(old, new) of the refs below refs/notes: their files are named by the commits that they are about."""
+        p = self._p
+        tips: dict[str, tuple[str | None, str]] = {}
+        for name, old in all_refs(p.layout.common_dir).items():
+            if not name.startswith("refs/notes/"):
+                continue
+            base = _led(moved, old)
+            root = p.store.get(f"{base}^{{tree}}")
+            editor = TreeEditor(lambda oid: _data(p.store, oid), root.oid if root else None)
+            followed = 0
+            for path in p.git.run("ls-tree", "-r", "-z", "--name-only", base).decode("utf-8", "replace").split("\0"):
+                about = path.replace("/", "")
+                new = moved.get(bytes.fromhex(about)) if len(about) == 40 and _is_hex(about) else None
+                blob = editor.get(path) if new is not None else None
+                if new is not None and blob is not None:
+                    editor.remove(path)
+                    editor.put(_in_folders(new.hex(), path), blob)
+                    followed += 1
+            if followed:
+                tree = editor.write(sink.take)
+                tips[name] = old, self._commit(tree, base, "Follow commits that were written again", sink)
+        return tips
+
+    def discard(self) -> None:
+        """Nothing was decided: the new objects go again."""
+        for handle in self._handles:
+            if isinstance(handle, Path):
+                for suffix in (".idx", ".pack", ".keep"):
+                    handle.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def list_objects(git: Git) -> dict[str, list[str]]:
+    """kind -> ids of every object that the repository can read, in an order in which they are read quickly."""
+    out = git.run("cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname) %(objecttype)")
+    found: dict[str, list[str]] = {}
+    for row in out.decode("ascii").splitlines():
+        name, _, kind = row.partition(" ")
+        found.setdefault(kind, []).append(name)
+    return found
+
+
+def known_blobs(pieces: Pieces, whole: Iterable[str], lines: Iterable[Lines]) -> tuple[list[str], list[Lines]]:
+    """What of this is there: blobs that an earlier erasing took are passed over; NotFound for what never was."""
+    there: list[str] = []
+    for oid in dict.fromkeys(whole):
+        if pieces.store.get(oid) is not None:
+            there.append(oid)
+        elif (led := pieces.erasures.find(oid)) is None or led.name is not None:
+            raise _no_file(oid)
+    kept = []
+    for item in dict.fromkeys(lines):
+        led = None if pieces.store.get(item.blob) else pieces.erasures.find(item.blob)
+        blob = item.blob if led is None else led.name
+        if blob is None:
+            continue
+        if pieces.store.get(blob) is None:
+            raise _no_file(blob)
+        kept.append(Lines(blob, item.first, item.last))
+    return there, kept
+
+
+def _no_file(oid: str) -> NotFound:
+    return NotFound(f"There is no file {oid[:12]} in this Home.", remedy="Name blobs as the catalog gives them.")
+
+
+def _data(store: DiskStore, oid: str) -> bytes:
+    found = store.get(oid)
+    return found.data if found else b""
+
+
+def _led(moved: Mapping[bytes, bytes | None], oid: str) -> str:
+    new = moved.get(bytes.fromhex(oid))
+    return oid if new is None else new.hex()
+
+
+def _beginning(names: Sequence[str], rev: str) -> list[str]:
+    at = bisect_left(names, rev)
+    found = []
+    while at < len(names) and names[at].startswith(rev):
+        found.append(names[at])
+        at += 1
+    return found
+
+
+def _in_folders(name: str, like: str) -> str:
+    """A name cut into folders as another one of the same length is."""
+    out, at = [], 0
+    for step in like.split("/"):
+        out.append(name[at : at + len(step)])
+        at += len(step)
+    return "/".join(out)
+
+
+def _is_hex(text: str) -> bool:
+    return not set(text) - set("0123456789abcdef")
+
+
+def _text(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")

@@ -8,6 +8,7 @@ does itself at the end, so that a follower that fails costs time and nothing els
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from memoranda.context import Context
 from memoranda.home.keys import Keys
 from memoranda.home.repository import Repository
 from memoranda.index.indexes import Indexes
+
+_SECONDS = 0.1  # between two looks
 
 
 class Follower:
@@ -66,11 +69,18 @@ def main(root: str, keys: str, part: str) -> None:
         indexes = Indexes(repository, context)
         catch_up = indexes.catch_up_catalog if part == "catalog" else indexes.catch_up_content
         try:
-            while os.read(sys.stdin.fileno(), 4096):
+            while _told_or_waited():
                 catch_up()
             catch_up()
         finally:
             indexes.close()
+
+
+def _told_or_waited() -> bool:
+    """Whether to look again: when told that there is something new, and now and then, since the catalog says nothing
+    when it has moved; False when the import has written everything that this process follows."""
+    told, _, _ = select.select([sys.stdin], [], [], _SECONDS)
+    return not told or os.read(sys.stdin.fileno(), 4096) != b""
 
 
 if __name__ == "__main__":

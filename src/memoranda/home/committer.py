@@ -150,10 +150,11 @@ class Committer:
             elif not self._lock.try_acquire():
                 return "another process is committing"
             try:
-                if not self._swept:
-                    self._store.sweep(alone=True)
+                reason = self._flush(patient=wait)
+                if reason is None and not self._swept:
+                    self._store.sweep(alone=True)  # every group is finished and nobody else is at work
                     self._swept = True
-                return self._flush(patient=wait)
+                return reason
             finally:
                 self._lock.release()
         finally:

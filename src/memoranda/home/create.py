@@ -11,8 +11,9 @@ from pathlib import Path
 from memoranda.context import Context
 from memoranda.errors import GitFailed, InvalidInput
 from memoranda.home.draft import Change, Draft
+from memoranda.home.durable import sync_path
 from memoranda.home.keys import Keys
-from memoranda.home.layout import CACHE, MARKER, NESTED, is_home, layout_of
+from memoranda.home.layout import CACHE, MARKER, NESTED, Layout, is_home, layout_of
 from memoranda.home.marker import Marker, home_name, write_marker
 from memoranda.home.repository import Repository
 from memoranda.notes.ids import new_id
@@ -95,7 +96,24 @@ def finish(root: Path, context: Context, keys: Keys) -> int:
 
     with Repository(root, context, keys, first=True) as repository:
         repository.write(context, build)
-        return len(repository.look(context))
+        taken = len(repository.look(context))
+        _make_safe(repository.layout, [root / path for path in paths])
+    return taken
+
+
+def _make_safe(layout: Layout, laid: list[Path]) -> None:
+    """Syncs what makes the folder a Home; `git init` leaves that to the system."""
+    git_files = [layout.git_dir / "HEAD", layout.common_dir / "config", layout.common_dir / "info" / "exclude"]
+    folders = {layout.git_dir, layout.common_dir, layout.root.parent}
+    for file in (*git_files, *laid, layout.root / ".git"):
+        if file.exists():
+            sync_path(file)
+            folders |= {folder for folder in file.parents if folder.is_relative_to(layout.root)}
+    for inside in ("objects", "objects/pack", "refs", "refs/heads", "info"):
+        folders.add(layout.common_dir / inside)
+    for folder in sorted(folders):
+        if folder.is_dir():
+            sync_path(folder)
 
 
 def _check_format(folder: Path) -> None:

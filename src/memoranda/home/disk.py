@@ -45,7 +45,10 @@ class DiskStore:
             file.flush()
             sync_data(file.fileno())
         keep = folder / f"pack-{pack.name}.keep"
-        keep.write_text(f"memoranda {os.getpid()}\n", encoding="ascii")
+        with keep.open("wb") as file:
+            file.write(f"memoranda {os.getpid()}\n".encode())
+            file.flush()
+            sync_data(file.fileno())  # an empty one would be taken for a person's, and stay for good
         index = fresh.with_suffix(".idx")
         with index.open("wb") as file:
             file.write(pack.index)
@@ -141,7 +144,8 @@ class DiskStore:
                 yield path
         for path in folder.glob("pack-*.keep"):
             words = path.read_text(encoding="utf-8", errors="replace").split()
-            if len(words) == 2 and words[0] == "memoranda" and words[1].isdigit() and not _lives(int(words[1])):
+            ours = len(words) == 2 and words[0] == "memoranda" and words[1].isdigit()
+            if ours and (alone or not _lives(int(words[1]))):
                 yield path
 
     def close(self) -> None:

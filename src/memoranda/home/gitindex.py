@@ -24,7 +24,9 @@ _GONE = "0" * 40
 class GitIndex:
     """The file `index` of one repository."""
 
-    def __init__(self, layout: Layout, git: Git, worktree: Worktree) -> None:
+    def __init__(self, layout: Layout, git: Git, worktree: Worktree, was: Callable[[str], set[str]]) -> None:
+        """`was` gives the blobs that a path has had in commits."""
+        self._was = was
         self._layout = layout
         self._git = git
         self._worktree = worktree
@@ -134,7 +136,7 @@ class GitIndex:
         entries = read_entries(self._layout.index)
         if entries is None:
             return False
-        bring_forward(entries, touched, self._worktree.status_of_ours, self._worktree.executable)
+        bring_forward(entries, touched, self._ours, self._worktree.status_of_ours, self._worktree.executable)
         write_entries(self._fresh, entries)
         return True
 
@@ -144,13 +146,25 @@ class GitIndex:
         staged = self._entries(list(touched)) if before is not None else {}
         rows = []
         for path, (old, new) in touched.items():
-            if staged.get(path) == old and old != new:
+            found = staged.get(path)
+            if found != new and self._ours(path, found, old):
                 mode = "100755" if self._worktree.executable(path) else "100644"
                 rows.append(f"{mode} {new}\t{path}" if new else f"0 {_GONE}\t{path}")
         if rows:
             stdin = "".join(row + "\0" for row in rows).encode("utf-8", "surrogateescape")
             self._git.call("update-index", "--no-split-index", "-z", "--index-info", stdin=stdin, index=self._fresh)
         self._git.call("update-index", "--no-split-index", "-q", "--refresh", accept=(0, 1), index=self._fresh)
+
+    def _ours(self, path: str, staged: str | None, old: str | None) -> bool:
+        """Whether what is staged is what we left there, and not a person's work.
+
+        After a loss of power nobody knows how far the index was brought; then any earlier state may be ours.
+        """
+        return staged == old or (staged is not None and self.reflects() is None and staged in self._was(path))
+
+    def doubt(self) -> None:
+        """The machine went down: what was noted of the index may be newer or older than the index."""
+        self._note.unlink(missing_ok=True)
 
     def _put_in_place(self, before: tuple[int, int] | None) -> bool:
         if not self._fresh.exists() or (before is not None and self._fresh.samefile(self._layout.index)):

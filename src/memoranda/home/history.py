@@ -52,6 +52,13 @@ def walk(git: Git, old: str | None, new: str, *, newest: int | None = None) -> I
         )
 
 
+def past_blobs(git: Git, commit: str, path: str) -> set[str]:
+    """The blobs that a path has had in the newest thousand commits that changed it."""
+    out = git.run("log", "-1000", "-z", "--raw", "--no-renames", "--no-abbrev", "--format=", commit, "--", path)
+    rows = read_raw([field.lstrip(b"\n") for field in out.split(b"\0") if field.strip(b"\n")])
+    return {blob for row in rows for blob in (row.old, row.new) if blob is not None}
+
+
 def _time(seconds: int) -> datetime:
     """A commit's date; one that no calendar has, which anybody can write, becomes the nearest that it has."""
     return datetime.fromtimestamp(min(max(seconds, 0), _LAST), UTC)

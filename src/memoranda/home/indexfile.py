@@ -82,14 +82,15 @@ def write_entries(path: Path, entries: Mapping[bytes, bytes]) -> None:
 def bring_forward(
     entries: dict[bytes, bytes],
     touched: Mapping[str, tuple[str | None, str | None]],
+    ours: Callable[[str, str | None, str | None], bool],
     status: Callable[[str, str], os.stat_result | None],
     executable: Callable[[str], bool],
 ) -> None:
-    """Moves entries from the blob before to the blob now; what a person staged stays."""
+    """Moves entries from the blob before to the blob now; what is not `ours` (path, staged, before) stays."""
     for name, (old, new) in touched.items():
         key = name.encode("utf-8", "surrogateescape")
         found = blob_of(entries[key]) if key in entries else None
-        if found not in (old, new):
+        if found != new and not ours(name, found, old):
             continue
         if new is None:
             entries.pop(key, None)

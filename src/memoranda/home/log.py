@@ -89,6 +89,7 @@ class IntakeLog:
         found = sorted(int(p.stem) for p in self._folder.glob("*.log") if p.stem.isdigit())
         if not found:
             self._make_segment(1, 0)
+            sync_path(self._folder.parent)  # which holds our folder since a moment ago
             _STATE.pack_into(state, 0, 1, HEAD_SIZE, HEAD_SIZE, self._this_boot)
             return state
         if segment not in found or boot != self._this_boot:  # the numbers may be older than the segments, or lost

@@ -72,6 +72,8 @@ def _pack(git: Git, folder: Path, keep: set[bytes], hints: Mapping[bytes, bytes]
         written.update(pack_ids(git, folder / f"{name}.idx"))
         if promised:
             (folder / f"{name}.promisor").touch()
+        for path in folder.glob(f"{name}.*"):
+            sync_path(path)
     if keep - written:
         raise GitFailed(
             "Git left objects out of a new pack.", why=f"{len(keep - written)} are missing.",

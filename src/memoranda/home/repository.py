@@ -24,7 +24,7 @@ from memoranda.home.draft import Appending, Change, Draft, Snapshot, found_draft
 from memoranda.home.erasures import Erasures, Leads, find_in_ledger
 from memoranda.home.git import Git
 from memoranda.home.gitindex import GitIndex
-from memoranda.home.history import Step, walk
+from memoranda.home.history import Step, past_blobs, walk
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout, layout_of
 from memoranda.home.ledger import Pen
@@ -83,7 +83,7 @@ class Repository:
         self._committer = Committer(
             self.layout, self.store, self.store.refs, self._log, self.replica.id, self._activity, self.worktree
         )
-        self.git_index = GitIndex(self.layout, self._git, self.worktree)
+        self.git_index = GitIndex(self.layout, self._git, self.worktree, self._blobs_of)
         self.outside = Outside(self.layout, self.worktree, self.ours)
         self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout)
         self._looking = threading.Lock()
@@ -434,6 +434,7 @@ class Repository:
             records = [record for record, _ in self._log.everything(self._log.safe)]
             # What was deleted since, or lies on another branch, is not lost and must not come back.
             self.worktree.repair(records, self.blob, self.known(self.snapshot()))
+            self.git_index.doubt()
         else:
             records = [record for record, _ in self._log.everything(self._log.applied)]
             self.worktree.repair(records, self.blob)
@@ -537,6 +538,10 @@ class Repository:
         self.store.consolidate()
         self._rotate()
         return True
+
+    def _blobs_of(self, path: str) -> set[str]:
+        head = self.store.refs.head_commit()
+        return past_blobs(self._git, head, path) if head else set()
 
     def _bring_index(self, old: str | None, new: str) -> bool:
         known = old if old is not None and self.store.get(old) else None

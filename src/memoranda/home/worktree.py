@@ -185,8 +185,8 @@ class Worktree:
         contents: dict[str, tuple[str | None, bytes]] = {}  # path -> its last state: one is enough, journals are long
         for record in records:
             for change in record.changes:
-                if change.outside:
-                    states.pop(change.path, None)
+                if change.outside and holds is None:
+                    states.pop(change.path, None)  # it stood there before it was recorded
                     continue
                 known = states.setdefault(change.path, [change.old])
                 known.append(change.new)

@@ -57,6 +57,21 @@ def test_a_question_without_words_finds_nothing(index: LexicalIndex, question: s
     assert answers(index, question) == []
 
 
+def test_a_group_counts_once_with_the_most_frequent_of_its_alternatives(index: LexicalIndex) -> None:
+    """`running` is `run` in English and stays in French: a French text that has both holds one word of the question."""
+    index.apply([document(1, "Le running, le running et le run de la semaine"), document(2, "le chat de la semaine")])
+    found = []
+    for kernel in (_plain.run, _fast.run):
+        index._kernel = lambda work, kernel=kernel: kernel  # type: ignore[method-assign,misc]
+        scores = index.search(analyze_query("running"))
+        assert scores.df == (1,)
+        found.append(answers(index, "running"))
+    idf, length, average = scores.idf[0], 4, 3
+    norm = 1.2 * (1 - 0.75 + 0.75 * length / average)
+    assert found[0] == found[1]
+    assert found[0] == [(key(1), pytest.approx(idf * 2 * 2.2 / (2 + norm)))]
+
+
 def test_facets_are_applied_before_ranking(index: LexicalIndex) -> None:
     index.apply([document(n, "acme contract", "in:notes", f"kind:{n % 3}") for n in range(300)])
     index.apply([document(1000, "acme word word word word word", "in:notes", "kind:rare", "subject:x")])

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from memoranda.errors import MemorandaError
+from memoranda.home.committer import JUST_NOW
 
 _SOON = 0.03  # seconds from the first record of a group to its commit
 _QUIET = 0.3  # seconds without a write before Git's index and the packs are looked after
@@ -43,7 +44,8 @@ class Background:
                 if woken or delay is not None:
                     self._stopped.wait(_SOON)
                     self._woken.clear()
-                    delay = _LATER if self._flush(wait=False) else None
+                    held = self._flush(wait=False)
+                    delay = None if held is None else 0.0 if held == JUST_NOW else _LATER
                     tidied = False
                 elif not tidied:
                     tidied = self._tidy()

@@ -27,6 +27,8 @@ from memoranda.home.worktree import Worktree
 
 _GROUP = 256
 _TRIES = 5
+JUST_NOW = "a group has just been committed"
+_SOON = 0.03  # seconds from one group of this Home to the next, whichever process makes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,8 @@ class Committer:
         """Commits what the log holds; returns why something remains, None when nothing does."""
         if self._idle():
             return None
+        if not wait and self._just_now():
+            return JUST_NOW
         if not self._threads.acquire(blocking=wait):
             return "another thread is committing"
         try:
@@ -189,6 +193,14 @@ class Committer:
             finally:
                 self._threads.release()
 
+    def _just_now(self) -> bool:
+        """Whether some process has committed a moment ago: then what came since waits until it makes a group."""
+        try:
+            # The machine's clock and no other: it is compared with a file's time, which the system has set by it.
+            return 0 <= time.time() - self._path.stat().st_mtime < _SOON
+        except FileNotFoundError:
+            return False
+
     def _idle(self) -> bool:
         """Whether there is nothing to commit and no group to finish: most processes only read."""
         group = self.last_group()
@@ -206,7 +218,7 @@ class Committer:
             if (reason := self._activity.busy(patient=patient)) is not None:
                 return reason
             try:
-                while self._commit_group():
+                while (size := self._commit_group()) and (patient or size == _GROUP):
                     pass
                 return None
             except RefMoved as error:
@@ -215,17 +227,17 @@ class Committer:
                 time.sleep(0.01)
         return reason
 
-    def _commit_group(self) -> bool:
-        """One group; whether there may be more."""
+    def _commit_group(self) -> int:
+        """One group; how many records it had."""
         before = self._settle()
         self._log.refresh()
         self._log.forget(before.seq)
         todo = self._log.after(before.seq)[:_GROUP]
         if not todo:
-            return False
+            return 0
         branch = self._refs.head()
         if branch is None:
-            return False
+            return 0
         main = self._refs.read(branch)
         objects = self._fresh = {}
 
@@ -250,7 +262,7 @@ class Committer:
         self._store.release(handle)
         self._fresh = {}
         self._log.forget(last.seq)
-        return True
+        return len(todo)
 
     def _commits(self, main: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]) -> str | None:
         """Makes one commit a record on `main`; returns the last one."""

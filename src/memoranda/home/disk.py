@@ -97,7 +97,10 @@ class DiskStore:
             if not self._packing_file.try_acquire():
                 return False
             try:
-                self._git.run("repack", "--geometric=2", "-d", "-q", accept=(0, 128, 129))
+                self._git.run(
+                    "-c", f"core.attributesFile={self._git.attributes}", "-c", "pack.window=3",
+                    "repack", "--geometric=2", "-d", "-q", accept=(0, 128, 129),
+                )  # fmt: skip
             finally:
                 self._packing_file.release()
         finally:

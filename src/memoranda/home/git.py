@@ -38,6 +38,10 @@ _CONFIG = """[core]
 [protocol]
 \tallow = never
 """
+# Notes have no earlier version to be a delta of, and looking for one is most of what joining packs costs: 5.2 s of CPU
+# for 100,000 notes, 0.6 without.
+ATTRIBUTES = "attributes"
+_ATTRIBUTES = "*.md -delta\nagents/*/journal/*.md delta\n"
 _MACOS = "[core]\n\tignorecase = true\n\tprecomposeunicode = true\n"
 
 
@@ -75,6 +79,11 @@ class Git:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_PAGER": "cat",
         }
+
+    @property
+    def attributes(self) -> Path:
+        """The file that says which objects are worth a delta."""
+        return self._private / ATTRIBUTES
 
     def run(self, *arguments: str, stdin: bytes = b"", accept: Sequence[int] = (0,)) -> bytes:
         """Standard output of `git <arguments>`; GitFailed for an exit code that is not in `accept`."""
@@ -209,7 +218,7 @@ class CatFile:
 def prepare_private(private: Path) -> None:
     """Lays the private Git directory; safe to repeat, and by several processes at once."""
     config = _CONFIG + (_MACOS if sys.platform == "darwin" else "")
-    files = {"HEAD": "ref: refs/heads/none\n", "config": config}
+    files = {"HEAD": "ref: refs/heads/none\n", "config": config, ATTRIBUTES: _ATTRIBUTES}
     for folder in ("refs", "objects"):
         (private / folder).mkdir(parents=True, exist_ok=True)
     for name, text in files.items():

@@ -389,6 +389,7 @@ class Repository:
 
     def _before(self, change: Change) -> tuple[str | None, bytes]:
         """The blob that a change replaces, and for an append the bytes that it continues."""
+        self._follow_open(change)
         path, blob, content, seq = self._open
         if change.appended and path == change.path and seq == self._log.last and self.worktree.untouched(path, blob):
             return blob, content  # nobody has written since our own last append: the usual case
@@ -409,6 +410,24 @@ class Repository:
             )
         self.worktree.verify(change.path, old, data)
         return old, data
+
+    def _follow_open(self, change: Change) -> None:
+        """Brings the open journal to what other processes have appended to it since, from their records."""
+        path, blob, content, seq = self._open
+        if not change.appended or path != change.path or seq == self._log.last:
+            return
+        for record, _ in self._log.after(seq):
+            if record.seq != seq + 1:
+                return  # records in between are committed and forgotten already
+            seq = record.seq
+            for found in record.changes:
+                if found.path == path:
+                    if not found.appended or found.old != blob or found.new is None:
+                        return
+                    blob, content = found.new, content + found.data
+        if seq == self._log.last:
+            self._open = (path, blob, content, seq)
+            self.worktree.verify(path, blob, content)
 
     def appending(self, path: str, data: bytes) -> Appending:
         """What appending `data` to `path` will make of it; only inside the `build` of a `write`."""

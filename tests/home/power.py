@@ -5,7 +5,8 @@ The model is the one that POSIX promises, and no more:
 - The bytes of a file are safe as they stood at its last `fsync` or `fdatasync`. Of what was written later each sector
   may have arrived or not; a file that was never synced may be empty, cut, full of zeros, or as it was written.
 - A name (a file made, linked, moved, taken away, a folder made) is safe when its folder was synced afterwards. Later
-  changes of names may have arrived all, none, up to some moment, or each for itself; one `rename` is never half done.
+  changes of names may have arrived all, none, up to some moment, or in each folder up to a moment of its own; one
+  `rename` is never half done.
 - What Git itself writes is not seen. Git syncs an index before it puts it in place (we ask for that by `core.fsync`);
   everything else that it left counts as not synced.
 
@@ -175,13 +176,19 @@ class Disk:
 def build(moment: Moment, target: Path, names: str, data: str, rng: random.Random, *, cache: bool) -> None:
     """Lays a state that a crash at this moment may leave.
 
-    `names` says which changes of names arrived that are not safe: none, all, until (some moment) or each (for itself);
-    `data` what became of bytes that are not safe: lost, empty, half, zeros, sectors, kept, or any.
+    `names` says which changes of names arrived that are not safe: none, all, until (some moment), or each (folder until
+    a moment of its own); `data` what became of unsafe bytes: lost, empty, half, zeros, sectors, kept, or any.
     """
     held = dict(moment.names)
-    last = rng.choice([number for number, _ in moment.later]) if moment.later else 0
+    numbers = [number for number, _ in moment.later] or [0]
+    ends: dict[str, int] = {}
+    last = rng.choice(numbers)
     for number, change in moment.later:
-        if names == "all" or (names == "until" and number <= last) or (names == "each" and rng.random() < 0.5):
+        if names == "each":
+            for path, what in change.items():
+                if number <= ends.setdefault(os.path.dirname(path), rng.choice([0, *numbers])):  # noqa: PTH120
+                    Disk._apply(held, {path: what})
+        elif names == "all" or (names == "until" and number <= last):
             Disk._apply(held, change)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()

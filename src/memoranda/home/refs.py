@@ -65,9 +65,12 @@ class Refs:
         locks: list[Path] = []
         try:
             for move in moves:
+                self._write_twin(move)
+            sync_path(self._layout.own)  # a lock that survives a loss of power shall be known by its twin
+            for move in moves:
                 path = self._layout.common_dir / move.ref
                 path.parent.mkdir(parents=True, exist_ok=True)
-                if not self._lock(move):
+                if not lock_with(_lock_of(path), self._twin(move.ref)):
                     raise RefMoved(f"{move.ref} is locked by another program.", remedy="It is tried again by itself.")
                 locks.append(_lock_of(path))
                 found = self.read(move.ref)
@@ -90,15 +93,14 @@ class Refs:
             for move in moves:
                 self._twin(move.ref).unlink(missing_ok=True)
 
-    def _lock(self, move: RefMove) -> bool:
-        """Takes Git's lock of a ref, its coming content in it, under a second name by which `unlock` knows it."""
-        lock, twin = _lock_of(self._layout.common_dir / move.ref), self._twin(move.ref)
+    def _write_twin(self, move: RefMove) -> None:
+        """Writes what the lock of a ref will hold, under the name by which `unlock` will know it."""
+        twin = self._twin(move.ref)
         twin.unlink(missing_ok=True)
         with twin.open("xb") as file:
             file.write(move.new.encode() + b"\n")
             file.flush()
             sync_data(file.fileno())
-        return lock_with(lock, twin)
 
     def _twin(self, ref: str) -> Path:
         from urllib.parse import quote  # here: 5 ms that only a writer pays

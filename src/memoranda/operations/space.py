@@ -39,6 +39,7 @@ class OpenHome:
     indexes: Indexes
     personal: bool = False
     sheets: dict[tuple[str, date], int] = field(default_factory=dict)
+    watched: bool = False
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sessions: SessionBook | None = None
 
@@ -184,9 +185,13 @@ class Space:
         return home
 
     def watch(self) -> None:
-        """For processes that live long: edits are learned from the kernel."""
+        """For processes that live long: edits are learned from the kernel, and no question waits for an import."""
         for home in self.homes():
-            home.repository.watch()
+            if not home.watched:
+                home.watched = True
+                home.repository.watch()
+                with home.indexes.lock:
+                    home.indexes.lexical.warm()
 
     def close(self) -> None:
         with self._lock:

@@ -122,9 +122,9 @@ class Space:
         with self._lock:
             self.notices.clear()
             homes = []
-            if self._nearest is not None and is_home(self._nearest):
+            if self._nearest is not None and self._is_home(self._nearest):
                 homes.append(self._opened(self._nearest))
-            if self._personal not in (None, self._nearest) and is_home(self._personal):
+            if self._personal not in (None, self._nearest) and self._is_home(self._personal):
                 try:
                     homes.append(self._opened(self._personal))
                 except Unavailable as error:
@@ -132,6 +132,9 @@ class Space:
                         raise
                     self.notices.append(f"Your own Home is left out: {error}")
             return homes
+
+    def _is_home(self, root: Path) -> bool:
+        return root in self._open or is_home(root)
 
     def writable(self) -> OpenHome:
         """The Home that is written: the nearest one, else the person's own, which is made when it is missing."""

@@ -16,7 +16,20 @@ from types import ModuleType
 
 from bench._common import CACHE, ROOT, Line, Options, clean_up
 
-ROWS = ("importing", "recall", "remember", "sustained", "edit", "process", "memory", "peers", "locomo", "crash")
+ROWS = (
+    "importing",
+    "recall",
+    "remember",
+    "sustained",
+    "edit",
+    "process",
+    "memory",
+    "peers",
+    "locomo",
+    "crash",
+    "secrets",
+    "injection",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

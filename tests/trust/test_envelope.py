@@ -45,7 +45,6 @@ def wrap(item: Wrapped, envelope: Envelope = OURS) -> str:
     return envelope.wrap(item.item_id, item.home, item.text, item.labels, item.source)
 
 
-@pytest.mark.requirement("S-079")
 @given(st.lists(ITEMS, max_size=4))
 def test_an_answer_holds_exactly_the_items_that_were_put_into_it(items: list[Wrapped]) -> None:
     answer = "\n".join([NOTICE, *map(wrap, items)])

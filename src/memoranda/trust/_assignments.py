@@ -105,6 +105,8 @@ _VERB = lazy(
 _OF_IT = lazy(
     r"[ \t](?:ids?|names?|length|type|count|size|format|prefix|salt|fingerprint|hash|policy|rules?|file|path)\b", 2
 )
+_NUMBERED_WORD = lazy(r"(?!sha|md|utf|rfc|iso|log|step|rule|item|page)[a-z]{4,}[-_.]\d{2,}")  # `password toucan-42`
+_APPOSED = lazy(r",[ \t]+(?P<value>[^\s,;:]{8,40})(?=[ \t]*[,.)]|[ \t]*$)")  # `his password, dragonfly88, …`
 _NEAR = lazy(r"[^\n.!?:=]{0,60}?[ \t(\"'](?P<value>[^\s\"'`(),;:]{6,40})")
 _BEFORE = lazy(
     r"(?:^|[\s\"'(])(?P<value>[^\s\"'`()]{5,64})[\"'`)]{0,2}[ \t]+(?:is|was|as|est|comme|for)[ \t]+"
@@ -177,7 +179,11 @@ def _spaced(text: str, name: str, start: int, kind: str, found: str) -> bool:
     if name.startswith("-"):
         return kind == "p" or is_random(found[:200], 12)
     if kind == "p":
-        return _is_mixed(found) or ("\n" in text[:start] and _after_login(text, start))
+        return (
+            _is_mixed(found)
+            or _NUMBERED_WORD.fullmatch(found.rstrip(".,;")) is not None
+            or ("\n" in text[:start] and _after_login(text, start))
+        )
     return kind == "k" and is_random(found, 16)
 
 
@@ -250,7 +256,12 @@ def _names_itself(value: str) -> bool:
 
 def _is_key(name: str, value: str, group: str, kind: str) -> bool:
     value = value.strip().rstrip(".,;:" if group == "bare" else "")
-    if "=" in value.rstrip("=") or "://" in value or value.startswith(("/", "./", "~/")) or is_stand_in(value):
+    if (
+        (group == "bare" and "=" in value.rstrip("="))
+        or "://" in value
+        or value.startswith(("/", "./", "~/"))
+        or is_stand_in(value)
+    ):
         return False
     if is_uuid(value):
         return kind == "k" and not name.lower().endswith("id")
@@ -282,6 +293,9 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
     before = _BEFORE.search(text, max(0, start - 100), start)
     if before is not None and _is_mixed(before["value"]):
         return ("password", *before.span("value"))
+    apposed = _APPOSED.match(text, end)
+    if apposed is not None and _is_mixed(apposed["value"]):
+        return ("password", *apposed.span("value"))
     return next(
         (("password", *near.span("value")) for near in _NEAR.finditer(text, end, end + 90) if _is_made_up(near)), None
     )
@@ -312,4 +326,5 @@ def _is_told(match: re.Match[str], phrase: bool) -> bool:
     if is_strong(bare.rstrip(".,;:?)")) or (value.isdigit() and _ENDS.match(after)):
         return not is_code(value)
     one = value.isalpha() and (bare != value or _ENDS.match(after) is not None)
-    return one and match["gap"].count(" ") <= 6 and (match["is"] is not None or not after.strip())
+    near = match["gap"].count(" ") <= 6 and not any(char.isdigit() for char in match["gap"])
+    return one and near and (match["is"] is not None or not after.strip())

@@ -41,6 +41,7 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("artifactory_key", "AKC", r"AKC[A-Za-z0-9]{60,}"),
         ("artifactory_key", "cmVmdGtu", r"cmVmdGtu[A-Za-z0-9]{50,}"),
         ("atlassian_token", "ATATT3", r"ATATT3[A-Za-z0-9_=-]{100,}"),
+        ("bitlocker_key", "-", r"\d{6}(?:-\d{6}){7}"),
         ("blynk_client", "oa2-client-id_", r"oa2-client-id_[A-Za-z0-9_-]{32}:[A-Za-z0-9]{40}"),
         ("clojars_token", "CLOJARS_", r"CLOJARS_[a-z0-9]{60}"),
         ("cloudflare_key", "v1.0-", r"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}"),
@@ -131,9 +132,13 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
 
 def find(text: str) -> Iterator[Hit]:
     """Tokens that stand alone in the text, wherever they stand."""
+    rules = [rule for rule in _TOKENS if rule[1] in text]
+    if not rules:
+        return
     for word in _LONG.finditer(text):
-        for kind, hint, pattern in _TOKENS:
-            if hint in word.group():
+        found = word.group()
+        for kind, hint, pattern in rules:
+            if hint in found:
                 for match in pattern.finditer(text, *word.span()):
                     if not is_masked(match.group()):
                         yield kind, *match.span()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._values import is_random, is_stand_in, is_strong, is_uuid, is_word
+from memoranda.trust._values import is_random, is_stand_in, is_strong, is_uuid, starts
 
 Hit = tuple[str, int, int]  # kind, start, end
 
@@ -32,8 +32,8 @@ _QUERY = lazy(
 )
 _HEADER = lazy(
     r"(?:authorization[\"']?\s{0,3}[:=,]\s{0,3}[\"']?(?:(?P<basic>basic|negotiate)|bearer|token|apikey|digest)?"
-    r"|\bbearer|x-[a-z0-9-]{0,30}(?:key|token|crumb|secret)[\"']?\s{0,3}[:=,]|[\"'\s]api-?key:|jenkins-crumb:)"
-    r"[\"']?\s{0,3}[\"']?(?P<value>[A-Za-z0-9_.~+/=|-]{12,4000})",
+    r"|bearer|x-[a-z0-9-]{0,30}(?:key|token|crumb|secret)[\"']?\s{0,3}[:=,]|api-?key:|jenkins-crumb:"
+    r"|cookie[\"']?\s{0,3}:\s{0,3}[\w.-]{1,40}=)[\"']?\s{0,3}[\"']?(?P<value>[A-Za-z0-9_.~+/=|@-]{12,4000})",
     re.IGNORECASE,
 )
 _COMMANDS = (
@@ -71,58 +71,11 @@ _HASH = lazy(
     r"|\$argon2(?:id?|d)\$[A-Za-z0-9=,$+/]{40,}|\$krb5(?:asrep|tgs)\$(?:23\$)?\S{60,}|\$apr1\$\S{8}\$\S{22}"
     r"|\$scrypt\$\S{40,}|pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,})"
 )
-_PAIR = lazy(
-    r"\b(?:login|logins|credentials?|creds|identifiants?|compte|account|acc[eè]s|connexion|log ?in with|sign ?in with"
-    r"|connecte(?:r|z)?(?: avec)?|se connecter avec|auth)\b(?P<gap>[^\n:]{0,40}?)[ \t]*(?::|=|with|avec|are|is|sont"
-    r"|est|as)?[ \t]+"
-    r"[\"'`]?(?P<user>[\w.@+-]{2,40})[\"'`]?[ \t]{0,2}(?:/|\||,|:|;|->|and|et"
-    r"|&)[ \t]{0,2}[\"'`]?(?P<value>[^\s\"'`]{6,64})",
-    re.IGNORECASE,
-)
-_PIN = lazy(
-    r"\b(?:pin|pin[ -]?code|code[ -]?pin|digicode|passcode|code secret|secret code|cvv|cvc|puk|nip"
-    r"|(?:door|gate|alarm|safe|entry|access|lock|garage|locker|vault|sim|unlock|security)[ -]code"
-    r"|code (?:de (?:la )?(?:porte|carte|sécurité|déverrouillage|l'alarme|l'entrée|l'immeuble)|d'entrée|d'accès"
-    r"|du (?:coffre|portail|digicode|garage|portable|téléphone)|d'alarme|d'immeuble|wifi))\b"
-    r"(?:[ \t]+(?!is\b|est\b)[^\s:=.!?]{1,20}){0,6}?[ \t]*(?:\bis\b|\best\b|:|=|was\b|now\b|changed to\b)"
-    r"[ \t]*(?:now |désormais |maintenant |changed to |set to |le |:)?[ \t]*[\"'`#*]?"
-    r"(?P<value>[A-D]?\d(?:[ -]?[\dA-D]){2,9}[#*]?)(?![\w/:.,-]\d|\w)",
-    re.IGNORECASE,
-)
-_SHORT_PIN = lazy(r"\b(?:PIN|PUK|CVV|CVC|NIP)\b[ \t]+(?P<value>\d{3,8})(?![\w:.,/-]\d|\w)")
-_ROOT = lazy(
-    r"\b(?:root|admin(?:istrator)?|user|guest|demo|sa|postgres|invité)[ \t]?[/:|][ \t]?(?P<value>[^\s\"'`]{6,64})"
-)
-_PHRASE = lazy(
-    r"(?:(?:seed|recovery|mnemonic|backup|secret|wallet)[ _-](?:phrase|words|seed|recovery phrase)"
-    r"|phrase (?:de récupération|secrète|mnémonique|de passe)|mnemonic|bip-?39)"
-    r"[^\n]{0,60}?[:=\n][\s\"'`]*(?P<value>(?:(?:\d{1,2}[.)]\s*)?[a-zà-ÿ]{3,10}[\s,]+){11,23}[a-zà-ÿ]{3,10})",
-    re.IGNORECASE,
-)
+_HEADERS = ("authorization", "bearer", "x-", "api-key", "apikey", "jenkins-crumb", "cookie")
 
 
-_BACKUP = lazy(
-    r"\b(?:(?:back-?up|recovery|rescue|scratch|2fa|mfa)[ -]codes?|codes? de (?:secours"
-    r"|récupération))[^:\n(]{0,40}?(?::|are|sont|=)"
-    r"\s*(?P<value>(?=[a-z-]{0,11}\d)[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})?(?:[\s,;]+(?=[a-z-]{0,11}\d)[a-z0-9]{4,8}(?:-[a-z0-9]{4,8})?)*)",
-    re.IGNORECASE,
-)
-_ACCOUNT_WORDS = ("login", "log in", "logins", "credential", "creds", "identifiant", "compte", "account", "acc", "auth",
-                  "connexion", "connecte", "sign in")  # fmt: skip
-_ROOT_WORDS = ("root", "admin", "user", "guest", "demo", "sa/", "sa /", "postgres", "invité")
-_PIN_WORDS = (" pin", "pin ", "pin:", "code", "cvv", "cvc", "puk", "nip ", "nip:")
-_PHRASE_WORDS = ("phrase", "mnemonic", "bip", "seed", "words")
-
-
-def find(text: str, low: str, longest: int, digits: int) -> Iterator[Hit]:
-    """Everything that its place betrays.
-
-    Args:
-        text: folded.
-        low: the text in lower case, of the same length.
-        longest: the length of its longest word.
-        digits: how many digits it has.
-    """
+def find(text: str, low: str, longest: int) -> Iterator[Hit]:
+    """Everything that its place betrays. `low` is the text in lower case, `longest` the length of its longest word."""
     if longest >= 12:
         yield from _long(text, low)
     for hint, command in _COMMANDS:
@@ -130,19 +83,6 @@ def find(text: str, low: str, longest: int, digits: int) -> Iterator[Hit]:
             for match in command.finditer(text):
                 if not _stands_in(match["value"]):
                     yield "password", *match.span("value")
-    if digits and any(word in low for word in _ACCOUNT_WORDS):
-        yield from _pairs(text, _PAIR)
-    if digits and any(word in low for word in _ROOT_WORDS):
-        yield from _pairs(text, _ROOT)
-    if digits >= 3 and any(word in low for word in _PIN_WORDS):
-        for match in _PIN.finditer(text):
-            yield "pin", *match.span("value")
-        for match in _SHORT_PIN.finditer(text):
-            yield "pin", *match.span("value")
-        for match in _BACKUP.finditer(text):
-            yield "backup_code", *match.span("value")
-    if any(word in low for word in _PHRASE_WORDS):
-        yield from _phrases(text)
 
 
 def _long(text: str, low: str) -> Iterator[Hit]:
@@ -152,8 +92,8 @@ def _long(text: str, low: str) -> Iterator[Hit]:
         yield from _addresses(text)
     if "=" in text and ("?" in text or "&" in text):
         yield from _queries(text)
-    if any(word in low for word in ("auth", "bearer", "x-", "apikey:", "api-key", "crumb:")):
-        yield from _headers(text)
+    for at in starts(low, _HEADERS):
+        yield from _header(text, at)
     if "$" in text:
         for match in _HASH.finditer(text):
             yield "password_hash", *match.span()
@@ -194,13 +134,12 @@ def _queries(text: str) -> Iterator[Hit]:
             yield "credential", *match.span("value")
 
 
-def _headers(text: str) -> Iterator[Hit]:
-    for match in _HEADER.finditer(text):
-        value = match["value"]
-        if is_stand_in(value):
-            continue
-        if is_random(value, 16) or is_uuid(value) or (match["basic"] and _is_basic(value)):
-            yield "authorization", *match.span("value")
+def _header(text: str, at: int) -> Iterator[Hit]:
+    match = _HEADER.match(text, at)
+    if match is None or is_stand_in(value := match["value"]):
+        return
+    if is_random(value, 16) or is_uuid(value) or (match["basic"] and _is_basic(value)):
+        yield "authorization", *match.span("value")
 
 
 def _is_basic(value: str) -> bool:
@@ -211,22 +150,6 @@ def _is_basic(value: str) -> bool:
         return b":" in base64.b64decode(value, validate=True)
     except binascii.Error:
         return False
-
-
-def _pairs(text: str, pattern: re.Pattern[str]) -> Iterator[Hit]:
-    """`login: dana / Sunny42!`: a name and a password, as people write them."""
-    for match in pattern.finditer(text):
-        value = match["value"].rstrip(".,;:)")
-        if is_strong(value) and any(c.isdigit() for c in value) and not is_stand_in(value) and "/" not in value:
-            yield "password", *match.span("value")
-
-
-def _phrases(text: str) -> Iterator[Hit]:
-    """The words from which a wallet can be made again."""
-    for match in _PHRASE.finditer(text):
-        words = match["value"].split()
-        if len(set(words)) > len(words) // 2 and sum(is_word(word.strip(",")) for word in words) <= 2:
-            yield "recovery_phrase", *match.span("value")
 
 
 def _stands_in(value: str) -> bool:

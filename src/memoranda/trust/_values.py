@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from memoranda.notes.lazyre import lazy
 
@@ -33,7 +34,7 @@ _WORDS = frozenset(
     """.split()
 )
 _ENDINGS = ("ed", "ing", "able", "ible", "ful", "less", "ous", "ive", "ly", "ment", "tion", "sion", "é", "ée", "és",
-            "ées", "ante", "aire", "eux", "euse", "igé", "ié", "iée")  # fmt: skip
+            "ées", "ante", "ile", "aire", "eux", "euse", "igé", "ié", "iée")  # fmt: skip
 _VARIABLE = lazy(r"\\?(?:\$[A-Za-z_{(\[]|%[A-Za-z_(]|%\d*\$?[sd]\b|\{|<|\[|&[a-z]+;|@[({A-Z]|\(|#\{)|[A-Z_]+%$")
 _INSIDE = lazy(
     r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|(.)\1{7}|(?:[xX]{4})|(?i:redacted|removed|censur|\[hidden)"
@@ -55,6 +56,7 @@ _ORDINARY = lazy(
     r"|[a-z]+-\d+|#\S+|[A-Z]{2,}-\d+|(?i:sha|md|oauth|ipv|utf|base|argon|python|http|https|rsa|aes|windows|gpt|saml"
     r"|ed|secp|tls|mod|level|version|win|id|rfc|iso|ps|web|id|log4j)-?\d+\w*"
 )
+_NUMBERED = lazy(r"[a-z]{1,12}\d{0,2}(?:[-_.][a-z]{1,12}\d{0,2})*[-_.]\d{1,20}")  # `deploy-qa-20261002`
 _PARTS = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _UUID = lazy(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _UNSAYABLE = lazy(r"q[^u]|[jvwxz][bcdfghjkmnpqtvwxz]|[bcdfgmpqtvwz]x|[bcdfghjklmnprstvwxz]{2}[jqvwxz]|^[a-f]+$")
@@ -106,7 +108,7 @@ def is_strong(value: str) -> bool:
 
 def is_random(value: str, least: int) -> bool:
     """Whether at least `least` characters look drawn at random: no words, few repetitions, not an identifier."""
-    if len(value) < least or not value.isascii() or " " in value:
+    if len(value) < least or not value.isascii() or " " in value or _NUMBERED.fullmatch(value):
         return False
     parts = _PARTS.findall(value)
     if len(parts) * 4 < len(value):  # otherwise it changes between capitals, letters and digits as no word does
@@ -116,6 +118,16 @@ def is_random(value: str, least: int) -> bool:
     elif not any(char.isdigit() for char in value) and len(value) < 20:
         return False
     return entropy(value) >= (2.8 if least < 20 else 3.1)
+
+
+def starts(low: str, words: Iterable[str]) -> Iterator[int]:
+    """Where one of these words begins, not inside another word. Much faster than a pattern of alternatives."""
+    for word in words:
+        at = low.find(word)
+        while at >= 0:
+            if at == 0 or not low[at - 1].isalnum():
+                yield at
+            at = low.find(word, at + len(word))
 
 
 def is_uuid(value: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust import _assignments, _formats, _places
+from memoranda.trust import _assignments, _formats, _places, _told
 from memoranda.trust._values import is_code, is_masked, is_ordinary, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
@@ -55,7 +55,8 @@ def _find(text: str) -> Iterator[Hit]:
     longest = max(map(len, text.split()), default=0)
     digits = sum(map(text.count, "0123456789"))
     yield from _known_makers(text)
-    yield from _places.find(text, low, longest, digits)
+    yield from _places.find(text, low, longest)
+    yield from _told.find(text, low, digits)
     yield from _assignments.find(text, low)
     if longest >= 20:
         yield from _formats.find(text)

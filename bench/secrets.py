@@ -1,0 +1,126 @@
+"""Secrets: how many are found, how often honest text is refused, and what a kilobyte costs.
+
+The examples are those of two scanners' rules (`../shared/data/secrets`), in halves by their hash: the rules were made
+on the first, the second is for the report. Two readings:
+
+* as labelled: 1 is what a rule must find, 0 what that one rule must not. Many a 0 is the secret of another rule (a live
+  token in an older form, a password that one scanner leaves to the other), many a 1 is no secret (the name of a bucket,
+  an account's number, `$password`);
+* as read: a row holds one when a literal password, or 20 random characters, stand in it. Rows of rules that look for
+  names and public ids hold none; the others were read one by one where label and finding differ, and
+  `bench/secrets_read.txt` says what was read, by the first digits of each row's SHA-256.
+
+No value is printed. `python -m bench secrets`; the table needs the data, which is not shipped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench._common import DATA, ROOT, Line, Options, percentile, texts
+from memoranda.trust.secrets import find_secrets
+
+TITLE = "Secrets: found, refused by mistake, and the time for a kilobyte"
+FOLDER = DATA.parent
+READ = Path(__file__).with_name("secrets_read.txt")
+# Rules that look for the name of something, or for what is public.
+NAMES_ONLY = frozenset(
+    "np.arn.1 np.s3.1 np.s3.2 np.gcs.1 np.gcs.2 np.google.1 np.aws.3 np.reactapp.1 np.linkedin.1 np.twitter.1"
+    " np.shopify.1 np.age.1".split()
+)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def examples() -> list[dict[str, object]]:
+    """The rows of both scanners: `src`, `rule`, `text`, `label`."""
+    lines = (FOLDER / "secrets" / "examples.jsonl.b64").read_text(encoding="ascii").split()
+    return [json.loads(base64.b64decode(line)) for line in lines]
+
+
+def honest() -> Iterator[tuple[str, list[str]]]:
+    """Texts that hold no secret, by name."""
+    talks = json.loads(DATA.read_text(encoding="utf-8"))
+    yield (
+        "conversations (LoCoMo)",
+        [
+            turn["text"]
+            for talk in talks
+            for turns in talk["conversation"].values()
+            if isinstance(turns, list)
+            for turn in turns
+        ],
+    )
+    faq = json.loads((FOLDER / "fr" / "cnil_faq.json").read_text(encoding="utf-8"))
+    passages = [part for article in faq["data"] for part in article["paragraphs"]]
+    yield (
+        "French questions and answers",
+        [part["context"] for part in passages] + [asked["question"] for part in passages for asked in part["qas"]],
+    )
+    vault = sorted(path for path in (FOLDER / "markdown").rglob("*") if path.is_file())
+    yield "an Obsidian vault", [path.read_text(encoding="utf-8", errors="replace") for path in vault]
+    prompts = [json.loads(line) for line in (FOLDER / "injection" / "prompts.jsonl").read_bytes().splitlines()]
+    yield "benign prompts and mails", [row["text"] for row in prompts if row["label"] == 0]
+    pages = [*ROOT.glob("docs/*.md"), ROOT / "README.md", *ROOT.glob("examples/**/*.md")]
+    yield "our documents and examples", [page.read_text(encoding="utf-8") for page in pages]
+
+
+def run(options: Options) -> Iterator[Line]:
+    if not (FOLDER / "secrets").exists():
+        return
+    rows = examples()
+    read = dict(line.split() for line in READ.read_text(encoding="ascii").splitlines() if line[:1] not in ("", "#"))
+    for half, name in ((0, "first half (work)"), (1, "second half (report)")):
+        mine = [row for row in rows if int(digest(str(row["text"]))[:2], 16) % 2 == half]
+        labelled = [(bool(row["label"]), str(row["text"])) for row in mine]
+        yield from _rates(f"{name}, as labelled", labelled, None)
+        seen = [
+            (
+                {"holds": True, "none": False}.get(
+                    read.get(digest(str(row["text"]))[:12], ""), bool(row["label"]) and row["rule"] not in NAMES_ONLY
+                ),
+                str(row["text"]),
+            )
+            for row in mine
+        ]
+        yield from _rates(f"{name}, as read", seen, (95, 1))
+    for name, texts_ in honest():
+        refused = sum(bool(find_secrets(text)) for text in texts_)
+        yield Line(f"refused: {name}", 100 * refused / len(texts_), "%", note=f"{refused} of {len(texts_):,}")
+    yield from _times(options.samples(2000))
+
+
+def _rates(name: str, rows: list[tuple[bool, str]], bounds: tuple[float, float] | None) -> Iterator[Line]:
+    for wanted, word, place in ((True, "found", 0), (False, "refused by mistake", 1)):
+        of = [text for holds, text in rows if holds is wanted]
+        share = 100 * sum(bool(find_secrets(text)) for text in of) / len(of)
+        bound, met = "", None
+        if bounds:
+            bound = f"at {'most' if place else 'least'} {bounds[place]} %"
+            met = share <= bounds[1] if place else share >= bounds[0]
+        yield Line(f"{name}: {word}", share, "%", bound=bound, met=met, note=f"of {len(of)}")
+
+
+def _times(count: int) -> Iterator[Line]:
+    """Processor time a kilobyte, in pieces of a kilobyte."""
+    for name, source in (
+        ("of conversation", " ".join(texts(count * 2))),
+        ("of French", " ".join(next(texts_ for name, texts_ in honest() if name.startswith("French")))),
+        ("of scanners' examples", "\n".join(str(row["text"]) for row in examples())),
+    ):
+        pieces = [source[at : at + 1024] for at in range(0, min(len(source), count * 1024), 1024)]
+        took = []
+        for piece in pieces:
+            started = time.process_time_ns()
+            find_secrets(piece)
+            took.append((time.process_time_ns() - started) / 1e6)
+        for percent in (50, 95):
+            value = percentile(took, percent)
+            yield Line(f"a kilobyte {name}, p{percent}", value, "ms", bound="at most 0.3 ms", met=value <= 0.3)

@@ -32,7 +32,7 @@ def in_files(layout: Layout, needles: Needles, unchanged: set[str]) -> Iterator[
     """
     for place in dict.fromkeys((layout.git_dir, layout.common_dir)):
         for path in files_below(place, without="objects"):
-            if needles.holds(path.read_bytes()) or needles.holds(path.name.encode("utf-8", "surrogateescape")):
+            if needles.holds(path.read_bytes(), apart=path.name == "index") or needles.holds(path.name.encode("utf-8", "surrogateescape")):
                 yield f".git/{path.relative_to(place).as_posix()}"
     for path in files_below(layout.root, without=".git"):
         name = path.relative_to(layout.root).as_posix()

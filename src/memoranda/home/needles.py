@@ -140,11 +140,14 @@ class Needles:
                 found.append(hit)
         return found
 
-    def holds(self, data: bytes) -> bool:
-        """Whether bytes hold a line of the text or a word of it, of which both stand in nothing that stays."""
+    def holds(self, data: bytes, *, apart: bool = False) -> bool:
+        """Whether bytes hold a line of the text or a word of it, of which both stand in nothing that stays.
+
+        In a binary file words are looked for inside longer ones too, unless its texts are known to stand `apart`.
+        """
         if any(self._left(hit) for hit in self.look_through(data)):
             return True
-        if b"\0" not in data:
+        if apart or b"\0" not in data:
             return False
         text = text_of(data)  # a binary file, in which nothing separates one text from the next
         long = (word for word in self.rare if len(word) >= _LONG)

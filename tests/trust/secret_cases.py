@@ -234,6 +234,11 @@ password=Kestrel%2199
 """
 
 HONEST = r"""
+csrf_token = "9f86d081884c7d659a2feaa0"
+public_token: "7d9f2c1b8e4a6f3d5c2b1a09"
+secret_id=7d9f2c1b8e4a6f3d5c2b1a09
+next_page_token: 7d9f2c1b8e4a6f3d5c2b1a09
+api_key_hash = 9f86d081884c7d659a2feaa0c55ad015
 The password must have at least 12 characters.
 Password: required
 Dana forgot her password again.

@@ -78,7 +78,12 @@ def test_what_no_honest_memory_contains_is_blocked(text: str, reason: str) -> No
 def test_an_order_to_the_model_is_labelled(text: str, reason: str) -> None:
     verdict = judge(text)
     assert verdict.level == "suspicious"
-    assert reason in verdict.reasons
+    assert verdict.reasons.count(reason) == 1
+
+
+def test_what_is_seen_twice_is_told_once() -> None:
+    twice = f"{base64.b64encode(ORDER.encode()).decode()} {ORDER.encode().hex()} {ORDER}"
+    assert len(set(judge(twice).reasons)) == len(judge(twice).reasons)
 
 
 @pytest.mark.parametrize(

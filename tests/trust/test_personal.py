@@ -116,6 +116,8 @@ id 12345678901
 RSSMRA85T10A562T
 85.07.30-033.29
 666-12-1234
++33 0 00 00 00 00
++1 111 111 1111
 GB 12 34 56 C
 BSN 111222334
 CVE-2024-123456
@@ -141,6 +143,11 @@ def test_it_says_where() -> None:
     assert (phone.line, phone.column) == (2, 15)
     assert text[mail.start : mail.end] == "anne@example.org"
     assert mail.line == 2
+
+
+def test_what_two_rules_find_is_told_once() -> None:
+    (found,) = find_personal("SSN or BSN: 111222333")
+    assert found.kind in ("us_ssn", "nl_bsn")
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

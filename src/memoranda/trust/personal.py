@@ -47,16 +47,16 @@ _AT_HOME = (
 )
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Personal:
     """Where personal data stands: characters `start` to `end` (exclusive); `line` and `column` count from 1.
 
     `kind` is a stable word (`email`, `phone`, `iban`, `card`, `ip_address`, `fr_nir`, …). The value is nowhere in it.
     """
 
+    kind: str
     start: int
     end: int
-    kind: str
     line: int
     column: int
 
@@ -72,7 +72,7 @@ def find_personal(text: str) -> tuple[Personal, ...]:
             continue
         line += text.count("\n", at, start)
         at, last = start, end
-        found.append(Personal(start, end, kind, line + 1, start - text.rfind("\n", 0, start)))
+        found.append(Personal(kind, start, end, line + 1, start - text.rfind("\n", 0, start)))
     return tuple(found)
 
 

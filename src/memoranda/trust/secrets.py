@@ -24,16 +24,16 @@ _BASE64 = lazy(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[ \t]{0,8}[A-Z
 _SPECIFIC = ("contextual_secret", "credential", "password")  # what any name will do for: another kind says more
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Secret:
     """Where a secret stands: characters `start` to `end` (exclusive) of the text; `line` and `column` count from 1.
 
     `kind` is a stable word (`password`, `private_key`, `iban`, `slack_token`, …). The value is nowhere in it.
     """
 
+    kind: str
     start: int
     end: int
-    kind: str
     line: int
     column: int
 
@@ -131,4 +131,4 @@ def _placed(text: str, hits: list[Hit]) -> Iterator[Secret]:
     for kind, start, end in merged:
         line += text.count("\n", at, start)
         at = start
-        yield Secret(start, end, kind, line, start - text.rfind("\n", 0, start))
+        yield Secret(kind, start, end, line, start - text.rfind("\n", 0, start))

@@ -208,11 +208,12 @@ class Home(_Calls):
             InvalidInput: `path` is a file. GitFailed: Git refused.
         """
         from memoranda.home.create import create, finish
+        from memoranda.operations.admission import admit
 
         context = local.make_context(otherwise="python")
         made = create(Path(path).expanduser(), context, name=name, here=here)
         if not made.existed:
-            finish(made.root, context, local.keys())
+            finish(made.root, context, local.keys(), admit=admit)
         return cls(local.Choice(made.root, None))
 
     @classmethod

@@ -15,7 +15,7 @@ from memoranda.home.durable import sync_path
 from memoranda.home.keys import Keys
 from memoranda.home.layout import CACHE, MARKER, NESTED, Layout, is_home, layout_of
 from memoranda.home.marker import Marker, home_name, write_marker
-from memoranda.home.repository import Repository
+from memoranda.home.repository import Admit, Repository, everything
 from memoranda.notes.ids import new_id
 
 # What may lie in a repository of notes beside the notes: attachments and the settings of an editor.
@@ -86,7 +86,7 @@ def _lay(root: Path, context: Context, name: str, roots: tuple[str, ...]) -> Non
             (root / path).write_bytes(data)
 
 
-def finish(root: Path, context: Context, keys: Keys) -> int:
+def finish(root: Path, context: Context, keys: Keys, *, admit: Admit = everything) -> int:
     """Commits the first state of a Home that `create` laid; returns how many files of notes were taken in."""
     paths = (MARKER, "memory/.gitignore", "memory/.gitattributes", "agents/.gitattributes")
 
@@ -94,7 +94,7 @@ def finish(root: Path, context: Context, keys: Keys) -> int:
         files = [Change(path, (root / path).read_bytes(), laid=True) for path in paths]
         return Draft("init", "Make this folder a Home", files, author=context.user)
 
-    with Repository(root, context, keys, first=True) as repository:
+    with Repository(root, context, keys, admit=admit, first=True) as repository:
         repository.write(context, build)
         taken = len(repository.look(context))
         _make_safe(repository.layout, [root / path for path in paths])

@@ -45,6 +45,12 @@ _NOTHING: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")
 
 
 _CLOSING_TRIES = 20
+Admit = Callable[[bytes, str], str | None]
+
+
+def everything(_data: bytes, _path: str) -> str | None:
+    """Admits whatever is found."""
+    return None
 
 
 class Repository:
@@ -63,7 +69,7 @@ class Repository:
         context: Context,
         keys: Keys,
         *,
-        admit: Callable[[bytes, str], str | None] = lambda _data, _path: None,
+        admit: Admit = everything,
         first: bool = False,
     ) -> None:
         self.root = root
@@ -558,9 +564,10 @@ class Repository:
         self._rotate()
         return True
 
-    def _blobs_of(self, path: str) -> set[str]:
+    def _blobs_of(self, path: str, since: str | None) -> set[str]:
         head = self.store.refs.head_commit()
-        return past_blobs(self._git, head, path) if head else set()
+        known = since if since is not None and self.store.get(since) else None
+        return past_blobs(self._git, known, head, path) if head else set()
 
     def _bring_index(self, old: str | None, new: str) -> bool:
         known = old if old is not None and self.store.get(old) else None

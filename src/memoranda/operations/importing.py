@@ -14,6 +14,7 @@ from memoranda.home.draft import Change, Draft
 from memoranda.index.catchup import Progress
 from memoranda.notes.ids import blob_id
 from memoranda.notes.paths import check_path, slug
+from memoranda.operations.admission import admit
 from memoranda.operations.follower import Follower
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
@@ -121,6 +122,9 @@ class _Run:
         place = self._place(relative)
         if place is None:
             self.already += 1
+            return
+        if (reason := admit(data, relative)) is not None:
+            self.left.append((relative, reason))
             return
         self._names[place] = relative
         self._group.append(Change(place, data))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.context import Context
-from memoranda.errors import InvalidNote, NotFound
+from memoranda.errors import InvalidNote, NotFound, SecretRefused
 from memoranda.index.catchup import Progress
+from memoranda.operations.admission import refuse_secrets
 from memoranda.operations.journaling import append_many, check_turn
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
@@ -49,8 +50,9 @@ def import_journal(context: Context, space: Space, file: Path, progress: Progres
     for turn in found.turns:
         try:
             check_turn(turn)
-        except InvalidNote as error:
-            damaged.append((0, error.what))
+            refuse_secrets([("text", turn.text), ("speaker", turn.speaker or "")])
+        except (InvalidNote, SecretRefused) as error:
+            damaged.append((0, f"{error.what} {error.why}".strip()))
             continue
         turns.append(turn)
     known = home.indexes.catalog.known_entries(turn.id for turn in turns if turn.id)

@@ -25,13 +25,17 @@ _SESSION = lazy(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What an operation is about to do: its name, whether it writes, the text that it carries, the scope that it writes
-    to, and what its session has met (None: it does not matter to this operation)."""
+    """What an operation is about to do: its name, whether it writes, and the text that it carries.
+
+    Also the scope that it writes to, further `fields` that are kept (name and text), and what its session has met
+    (None: that does not matter to this operation).
+    """
 
     operation: str
     writes: bool = False
     text: str = ""
     scope: str | None = None
+    fields: tuple[tuple[str, str], ...] = ()
     met: Met | None = None
 
 
@@ -64,6 +68,14 @@ def bounded_text(_context: Context, call: Call) -> None:
         )
 
 
+def no_secrets(_context: Context, call: Call) -> None:
+    """Nothing that is kept holds a password, a token or a key."""
+    if call.writes:
+        from memoranda.operations.admission import refuse_secrets  # here: what only reads does not pay for the rules
+
+        refuse_secrets((("text", call.text), *call.fields))
+
+
 def rule_of_two(context: Context, call: Call) -> None:
     """A session that has met untrusted content and private data changes nothing beyond itself without a person."""
     if call.met is None or context.person:
@@ -77,7 +89,7 @@ def rule_of_two(context: Context, call: Call) -> None:
         )
 
 
-LOCAL_GUARDS: tuple[Guard, ...] = (plausible_names, bounded_text, rule_of_two)
+LOCAL_GUARDS: tuple[Guard, ...] = (plausible_names, bounded_text, no_secrets, rule_of_two)
 
 
 def pass_guards(context: Context, call: Call, guards: tuple[Guard, ...] = LOCAL_GUARDS) -> None:

@@ -86,7 +86,7 @@ def update(
     The new note holds from now on, or from `changes["valid_from"]`; with `correct` it takes over the old interval and
     says that the old note never held. UnknownNote, ChainConflict (the chain has two heads).
     """
-    pass_guards(context, Call("update", writes=True, text=text))
+    pass_guards(context, Call("update"))
     home, head = head_of(space, note_id)
     new = NewNote(
         text,
@@ -112,7 +112,8 @@ def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
 
 
 def _remember(context: Context, space: Space, home: OpenHome, new: NewNote, operation: str) -> Remembered:
-    pass_guards(context, Call(operation, writes=True, text=new.text))
+    fields = (("subject", new.subject or ""), *(("source", source) for source in new.sources))
+    pass_guards(context, Call(operation, writes=True, text=new.text, fields=fields))
     met = space.met(context, home)
     pass_guards(context, Call(operation, writes=True, scope=new.scope, met=met))
     session = met.session

@@ -147,7 +147,7 @@ class Space:
                 from memoranda.home.create import create, finish
 
                 made = create(self._personal, self._context, name="personal")
-                finish(made.root, self._context, self._keys)
+                finish(made.root, self._context, self._keys, admit=_admit)
             return self._opened(self._personal)
 
     def one(self) -> OpenHome:
@@ -182,7 +182,7 @@ class Space:
     def _opened(self, root: Path) -> OpenHome:
         home = self._open.get(root)
         if home is None:
-            repository = Repository(root, self._context, self._keys)
+            repository = Repository(root, self._context, self._keys, admit=_admit)
             indexes = Indexes(repository, self._context, self._progress)
             home = self._open[root] = OpenHome(repository, indexes, root == self._personal)
         return home
@@ -207,6 +207,12 @@ class Space:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _admit(data: bytes, path: str) -> str | None:
+    from memoranda.operations.admission import admit  # here: a process that finds no edit does not pay for the rules
+
+    return admit(data, path)
 
 
 def first_found(homes: Sequence[OpenHome], look: Callable[[OpenHome], T | None]) -> tuple[OpenHome, T] | None:

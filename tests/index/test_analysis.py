@@ -34,6 +34,7 @@ def finds(question: str, text: str) -> bool:
         ("reservee", "La salle a été réservée"),
         ("réservée", "La salle a ete reservee hier par le client"),
         ("cheval", "Les chevaux de la ferme"),
+        ("ils vont", "Elle ira au marché avec nous"),
         ("école", "Il va à l’école"),
         ("ecole", "Il va à l'école avec nous"),
         ("avocat", "C'est l'avocat qu'il faut"),

@@ -103,6 +103,9 @@ def test_retired_documents_count_for_nothing_and_can_be_asked_for(index: Lexical
     other.apply([document(n, f"acme {WORDS[n % 5]}") for n in range(10, 20)])
     assert answers(index, "acme dana") == answers(other, "acme dana")
     assert len(answers(index, "acme", include_retired=True)) == 20
+    asked = [key(n) for n in range(8, 12)]
+    assert set(index.search(analyze_query("acme")).held(asked)) == {key(10), key(11)}
+    assert set(index.search(analyze_query("acme"), include_retired=True).held(asked)) == set(asked)
     index.apply(revive=[key(3)])
     other.apply([document(3, f"acme {WORDS[3]}")])
     assert answers(index, "acme dana") == answers(other, "acme dana")
@@ -121,12 +124,12 @@ def test_dropped_documents_are_gone(index: LexicalIndex) -> None:
     assert len(answers(index, "acme")) == 2
 
 
-def test_the_state_is_kept_with_what_it_describes(tmp_path: Path) -> None:
+def test_the_state_is_kept_with_what_it_describes(small: None, tmp_path: Path) -> None:
     index = LexicalIndex.open(tmp_path)
     index.apply([document(1, "acme")], state={"commit": "a", "feed": "1"})
 
     def broken() -> Iterable[Document]:
-        yield document(2, "acme")
+        yield from (document(n, "acme") for n in range(2, 30))  # segments are written meanwhile
         raise RuntimeError("the source broke")
 
     with pytest.raises(RuntimeError):

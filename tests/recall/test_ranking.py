@@ -197,6 +197,14 @@ def test_ties_go_by_key(memory: Memory) -> None:
     assert memory.ranked("same words", 7) == found[:7]
 
 
+def test_ties_go_by_key_whatever_the_length(memory: Memory) -> None:
+    for n in range(20):
+        memory.said(f"s{n}", NOW, (f"n{n}", "Dana", "the harbour" + " filler" * (n % 5)))
+    found = memory.ranked("harbour", 20)
+    assert {item.score for item in found} == {found[0].score}
+    assert [item.key for item in found] == sorted(item.key for item in found)
+
+
 def test_facts_are_asked_for_in_few_batches(talk: Memory) -> None:
     talk.note("note", "a pottery class")
     talk.asked = 0

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -142,6 +146,50 @@ def test_the_state_is_kept_with_what_it_describes(small: None, tmp_path: Path) -
     assert again.counts().live == 1
     again.check()
     again.close()
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from memoranda.index import _write, _segments
+from memoranda.index.lexical import Document, LexicalIndex
+_write.TAIL_MOST = _segments.TAIL_MOST = 3
+_segments.FAN = 2
+index = LexicalIndex.open(Path(sys.argv[1]))
+n = int(index.state().get("n", "0"))
+print("ready", flush=True)
+while True:
+    added = [Document(f"{k:040x}", text=f"acme word{k}") for k in range(n, n + 1 + n % 5)]
+    n += len(added)
+    index.apply(added, retire=[f"{n // 2:040x}"], drop=[f"{n // 3:040x}"], state={"n": str(n)})
+"""
+
+
+def test_a_killed_writer_leaves_the_index_of_its_last_state(tmp_path: Path) -> None:
+    chance = random.Random(4)
+    for _ in range(12):
+        command = [sys.executable, "-c", _WRITER, str(tmp_path / "killed")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(chance.random() * 0.15)
+            writer.kill()
+    index = LexicalIndex.open(tmp_path / "killed")
+    index.check()
+    reached = int(index.state()["n"])
+    other = LexicalIndex.open(tmp_path / "other")
+    n = 0
+    while n < reached:
+        added = [Document(f"{k:040x}", text=f"acme word{k}") for k in range(n, n + 1 + n % 5)]
+        n += len(added)
+        other.apply(added, retire=[f"{n // 2:040x}"], drop=[f"{n // 3:040x}"])
+    assert n == reached > 0
+    assert index.counts() == other.counts()
+    for question in ("acme", f"word{n - 1} acme", "word1"):
+        assert answers(index, question) == answers(other, question)
+        assert answers(index, question, include_retired=True) == answers(other, question, include_retired=True)
+    index.close()
+    other.close()
 
 
 def test_what_another_process_adds_is_found_at_once(tmp_path: Path) -> None:

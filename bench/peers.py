@@ -131,7 +131,8 @@ def _start(peer: Peer, python: Path, size: int) -> subprocess.Popen[str]:
         "BASIC_MEMORY_AUTO_UPDATE": "false", "BASIC_MEMORY_LOG_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1",
         "MEMD_EMBEDDER": "hash",
     }  # fmt: skip
-    command = [str(python), str(ROOT / "bench" / peer.worker), str(source), str(place / "data")]
+    # -P: our folder must not stand in for modules of theirs.
+    command = [str(python), "-P", str(ROOT / "bench" / peer.worker), str(source), str(place / "data")]
     with (place / "errors").open("w") as errors:
         return subprocess.Popen(
             command, env=env, cwd=place, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors

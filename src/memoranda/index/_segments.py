@@ -131,7 +131,7 @@ def due(segments: Sequence[Segment]) -> list[Segment]:
     """The segments that should become one now; none when all is well."""
     classes: dict[int, list[Segment]] = {}
     for segment in segments:
-        if set(segment.status) == {DROPPED}:
+        if segment.status.count(DROPPED) == segment.size:
             return [segment]
         level, bound = 0, TAIL_MOST * FAN
         while segment.size >= bound:

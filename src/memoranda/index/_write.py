@@ -82,6 +82,7 @@ class Writer:
         self._view = view
         self._reread = reread
         self._written = False  # something that the view does not show yet
+        self._shifted = False  # segments came, or lost documents
 
     def apply(
         self, add: Iterable[Document], retire: Iterable[str], revive: Iterable[str], drop: Iterable[str]
@@ -191,12 +192,13 @@ class Writer:
                 else:
                     self._db.execute("UPDATE tail SET status = ? WHERE id = ?", (status, row))
         self._written = self._written or bool(changes)
+        self._shifted = self._shifted or DROPPED in changes.values()
 
     # Segments
 
     def _new_segment(self) -> int:
         """The number of the next segment; a number is never used twice."""
-        self._written = True
+        self._written = self._shifted = True
         self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'segment'")
         (number,) = self._db.execute("SELECT value FROM meta WHERE name = 'segment'").fetchone()
         return int(number)
@@ -209,7 +211,7 @@ class Writer:
         merge(self._db, chosen, self._new_segment(), self._view.generation + 1)
 
     def _merge_what_is_due(self) -> None:
-        while self._written and (chosen := due(self._settled().segments)):
+        while self._shifted and (chosen := due(self._settled().segments)):
             self._merge(chosen)
 
     def _publish(self) -> None:

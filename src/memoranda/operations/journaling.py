@@ -178,11 +178,13 @@ class Sheets:
         return on_disk + sum(map(len, self._bytes.get(path, ())))
 
     def _sheet(self, agent: str, day: date) -> str:
-        """The first part of the day that is not full; the full ones are passed over the next time."""
+        """The last part of the day, or a new one; the parts before it are passed over the next time."""
+        repository = self._home.repository
         part = self._home.sheets.get((agent, day), 1)
         while True:
-            path = journal_path(agent, day, self._home.repository.replica.suffix, part)
-            if self._size(path) < CLOSED_AT:
+            path = journal_path(agent, day, repository.replica.suffix, part)
+            after = journal_path(agent, day, repository.replica.suffix, part + 1)
+            if self._size(path) < CLOSED_AT and repository.may_append(path) and not repository.worktree.exists(after):
                 self._home.sheets[agent, day] = part
                 return path
             part += 1

@@ -92,7 +92,8 @@ class Coverage:
     indexes; `more` counts what ranked but had no place; `homes` says the same for each Home.
 
     `withheld` points to what is quarantined or external, at most three, for a session that has met nothing of the kind:
-    reading one of them is a call of its own, and taints the session.
+    reading one of them is a call of its own, and taints the session. `blocked` counts what the injection filter left
+    out of an answer to a model.
     """
 
     notes: int
@@ -103,12 +104,13 @@ class Coverage:
     homes: tuple[dict[str, object], ...]
     notices: tuple[str, ...]
     withheld: tuple[Pointed, ...] = ()
+    blocked: int = 0
 
     def json(self) -> dict[str, object]:
         return {
             "notes": self.notes, "journal": self.journal, "commit": self.commit, "indexes": list(self.indexes),
             "more": self.more, "homes": list(self.homes), "notices": list(self.notices),
-            "withheld": [pointed.json() for pointed in self.withheld],
+            "withheld": [pointed.json() for pointed in self.withheld], "blocked": self.blocked,
         }  # fmt: skip
 
 

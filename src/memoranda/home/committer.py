@@ -295,9 +295,10 @@ class Committer:
             editor.remove(change.path)
             return None
         data = change.data
-        if change.appended and before is not None:
+        if change.appended and change.old is not None:
+            # What it was appended to, wherever the branch stands meanwhile: the entry is cited by the blob that it made.
             held = self._contents.get(change.path)
-            data = (held[1] if held and held[0] == before else self._content(before)) + data
+            data = (held[1] if held and held[0] == change.old else self._base(change.old, before)) + data
         blob = make_object("blob", data, before)
         emit(blob)
         mode = None
@@ -348,6 +349,10 @@ class Committer:
     def _blob(self, oid: str) -> bytes | None:
         found = self._fresh.get(oid) or self._store.get(oid)
         return found.data if found else None
+
+    def _base(self, old: str, before: str | None) -> bytes:
+        data = self._blob(old)  # gone with a commit that a person dropped and pruned: then what stands there now
+        return data if data is not None else self._content(before) if before is not None else b""
 
     def _content(self, oid: str) -> bytes:
         data = self._blob(oid)

@@ -24,8 +24,10 @@ _GONE = "0" * 40
 class GitIndex:
     """The file `index` of one repository."""
 
-    def __init__(self, layout: Layout, git: Git, worktree: Worktree, was: Callable[[str], set[str]]) -> None:
-        """`was` gives the blobs that a path has had in commits."""
+    def __init__(
+        self, layout: Layout, git: Git, worktree: Worktree, was: Callable[[str, str | None], set[str]]
+    ) -> None:
+        """`was` gives the blobs that a path has had in commits, behind one of them or (None) in all."""
         self._was = was
         self._layout = layout
         self._git = git
@@ -156,11 +158,12 @@ class GitIndex:
         self._git.call("update-index", "--no-split-index", "-q", "--refresh", accept=(0, 1), index=self._fresh)
 
     def _ours(self, path: str, staged: str | None, old: str | None) -> bool:
-        """Whether what is staged is what we left there, and not a person's work.
+        """Whether what is staged is what we or a `git reset` of the person's left there, and not a person's work.
 
-        After a loss of power nobody knows how far the index was brought; then any earlier state may be ours.
+        Between the commit that the index reflects and the present one any state may be; after a loss of power nobody
+        knows what it reflects, and any earlier state may be.
         """
-        return staged == old or (staged is not None and self.reflects() is None and staged in self._was(path))
+        return staged == old or (staged is not None and staged in self._was(path, self.reflects()))
 
     def doubt(self) -> None:
         """The machine went down: what was noted of the index may be newer or older than the index."""

@@ -21,7 +21,7 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 4)
+RECIPE = Recipe("catalog", 5)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memoranda.home.draft import Snapshot
@@ -81,27 +81,30 @@ class CatchUp:
         # What the log has told already, and what has to be told again because commits came between.
         self._told, self._again = int(self._catalog.state("seq") or 0), set[str]()
         self._filler.pending.confirm(int(self._catalog.state("committed") or 0))
-        rebuilt = self._commits(snapshot)
+        committed = _committed(snapshot)
+        rebuilt = self._commits(snapshot, committed)
         self._records(snapshot.tail)
         self._ledger(ledger)
-        committed = snapshot.tail[0].seq - 1 if snapshot.tail else snapshot.seq
         self._filler.pending.confirm(committed)
         self._catalog.set_state(committed=str(committed))
         return rebuilt
 
     def _reflects(self, snapshot: Snapshot, ledger: str | None) -> bool:
         state = self._catalog.state
-        commit, seq = state("commit"), state("seq")
-        if commit is None or seq is None:
+        commit, seq, committed = state("commit"), state("seq"), state("committed")
+        if commit is None or seq is None or committed is None:
             return False
         if commit != (snapshot.commit or ""):
-            # The usual case after our own commits: everything in them was taken in from the log already.
+            # The usual case after our own commits: everything in them was taken in from the log already. Not so when
+            # a person went back to where the group began: then it was in a commit that is left.
+            group = self._repository.last_group()
+            if group is None or int(committed) > group.before.seq:
+                return False
             if self._repository.advanced(commit or None, int(seq)) != snapshot.commit:
                 return False
-            group = self._repository.last_group()
-            committed = str(group.after.seq) if group else None
+            committed = str(group.after.seq)
             self._catalog.set_state(commit=snapshot.commit or "", committed=committed)
-        if int(seq) < snapshot.seq:
+        if int(seq) < snapshot.seq or int(committed) != _committed(snapshot):
             return False
         return ledger == (state("ledger") or None) or self._own_ledger(ledger, int(seq))
 
@@ -116,11 +119,11 @@ class CatchUp:
 
     # Commits
 
-    def _commits(self, snapshot: Snapshot) -> str | None:
-        """Takes in what is committed; returns why everything was made again, if it was."""
+    def _commits(self, snapshot: Snapshot, committed: int) -> str | None:
+        """Takes in what is committed, up to that record; returns why everything was made again, if it was."""
         state = self._catalog.state("commit")
         new = snapshot.commit
-        if new is None or state == new:
+        if new is None:
             return None
         store = self._repository.store
         reason = None
@@ -130,7 +133,7 @@ class CatchUp:
         if old is None:
             reason = reason or ("there was none" if not state else None)
             self._clear()
-        self._steps(old, new, snapshot.tail)
+        self._steps(old, new, snapshot.tail, committed)
         return reason
 
     def _clear(self) -> None:
@@ -139,30 +142,32 @@ class CatchUp:
         self._catalog.set_state(identity=None)
         self._told = 0
 
-    def _steps(self, old: str | None, new: str, tail: Sequence[Record]) -> None:
-        """Brings every path from its blob at `old` to its blob at `new`, with what lay between."""
+    def _steps(self, old: str | None, new: str, tail: Sequence[Record], committed: int) -> None:
+        """Brings every path from its blob at `old` to its blob at `new`, with what lay between.
+
+        What the log told and is committed by now is in `new`, or on a branch that a person has left; then it goes.
+        """
         repository = self._repository
-        changes = [c for c in repository.store.changes(old, new) if c.path in repository.ours]
+        changes = [c for c in repository.store.changes(old, new) if c.path in repository.ours] if old != new else []
         before, final = {c.path: c.old for c in changes}, {c.path: c.new for c in changes}
         between: dict[str, list[Version]] = {}
-        newest = None
-        for step in repository.history(old, new):
+        newest = datetime.fromtimestamp(0, UTC)
+        for step in repository.history(old, new) if old != new else ():
             newest = step.at
             for change in step.changes:
                 if change.path in repository.ours:
                     between.setdefault(change.path, []).append(Version(change.path, change.new, step.at))
-        assert newest is not None
         told: dict[str, list[Version]] = {}
         for record in tail:
             for file in record.changes if record.seq <= self._told else ():
                 told.setdefault(file.path, []).append(Version(file.path, file.new, record.at))
         plan: list[Version] = []
-        for path in sorted(final.keys() | between.keys()):
+        for path in sorted(final.keys() | between.keys() | self._filler.pending.paths(committed)):
             blob = final[path] if path in final else repository.blob_at(new, path)
-            steps = _versions(path, blob, between.get(path, []), newest)
-            held = before.get(path, blob)
-            if old is None or not self._known(path, held, steps, told.get(path, [])):
-                plan += steps
+            touched = path in final or path in between
+            steps = _versions(path, blob, between.get(path, []), newest) if touched else []
+            if old is None or not self._known(path, before.get(path, blob), steps, told.get(path, [])):
+                plan += steps or [Version(path, blob, newest)]
         self._carry_out(plan)
 
     def _known(self, path: str, held: str | None, steps: Sequence[Version], told: Sequence[Version]) -> bool:
@@ -171,7 +176,7 @@ class CatchUp:
         `held` is the path's blob at the commit that the catalog reflects, `told` what the log says behind the steps.
         """
         current = self._catalog.blob_of(path)
-        now = [*steps, *told][-1].blob
+        now = [*steps, *told][-1].blob if steps or told else held
         if current == now and not told and len(steps) == 1:
             return True
         if not self._repository.ours.is_note(path):
@@ -253,3 +258,8 @@ def _versions(path: str, final: str | None, between: list[Version], newest: date
     if not steps or steps[-1].blob != final:
         steps.append(Version(path, final, newest))  # how a merge settled it
     return steps[-1:] if is_journal_path(path) else steps
+
+
+def _committed(snapshot: Snapshot) -> int:
+    """The last record that is in Git."""
+    return snapshot.tail[0].seq - 1 if snapshot.tail else snapshot.seq

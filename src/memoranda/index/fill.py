@@ -46,6 +46,8 @@ class Filler:
             lines = self._journal(version, data)
         elif self._is_note(version.path):
             self._note(version, data, known=current is not None)
+        if version.seq is not None and (version.blob is None or not self._is_note(version.path)):
+            self.pending.add(version.path, version.seq)
         if version.blob is None:
             self._db.execute("DELETE FROM files WHERE path = ?", (version.path,))
         else:
@@ -57,6 +59,8 @@ class Filler:
         if row is None or row[0] != old or version.blob is None or not is_journal_path(version.path):
             self.step(version)
             return
+        if version.seq is not None:
+            self.pending.add(version.path, version.seq)
         lines = int(row[1])
         place = self._db.execute("SELECT count(*) FROM entries WHERE path = ?", (version.path,)).fetchone()[0]
         fresh = parse_journal(data, day_of(version.path))
@@ -90,7 +94,7 @@ class Filler:
         row = self._db.execute(_INSERT_NOTE, values).lastrowid
         assert row is not None
         if version.seq is not None:
-            self.pending.add(row, version.seq)
+            self.pending.add(version.path, version.seq, row)
         for old in dict.fromkeys(note.supersedes):
             self._db.execute("INSERT OR IGNORE INTO edges VALUES (?, ?, ?)", (old, note.id, row))
         return note_key(version.blob, document_title(version.path, note))

@@ -12,22 +12,29 @@ from collections.abc import Callable, Sequence
 
 from memoranda.index.version import Version
 
-SCHEMA = "CREATE TABLE IF NOT EXISTS pending (row INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS pending (path TEXT NOT NULL, seq INTEGER NOT NULL, row INTEGER);
+CREATE INDEX IF NOT EXISTS pending_path ON pending (path);
+"""
 
 
 class Pending:
-    """The rows of notes that came from records behind the commit that the catalog reflects."""
+    """The files, and the rows of notes, that came from records behind the commit that the catalog reflects."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def add(self, row: int, seq: int) -> None:
-        """The row came from record `seq`."""
-        self._db.execute("INSERT OR REPLACE INTO pending VALUES (?, ?)", (row, seq))
+    def add(self, path: str, seq: int, row: int | None = None) -> None:
+        """Record `seq` changed this file; the row is what it made of a note."""
+        self._db.execute("INSERT INTO pending VALUES (?, ?, ?)", (path, seq, row))
 
     def confirm(self, seq: int) -> None:
         """The records up to `seq` are in the commit that the catalog reflects."""
         self._db.execute("DELETE FROM pending WHERE seq <= ?", (seq,))
+
+    def paths(self, seq: int) -> set[str]:
+        """The files that records up to `seq` changed."""
+        return {row[0] for row in self._db.execute("SELECT DISTINCT path FROM pending WHERE seq <= ?", (seq,))}
 
     def says(self, path: str, held: str | None, steps: Sequence[Version]) -> bool:
         """Whether the pending rows of a path are just what these steps make of a file that held the blob `held`."""
@@ -45,8 +52,9 @@ class Pending:
         """The path is again as it was at the commit that the catalog reflects, where it held the blob `held`."""
         query = "SELECT n.row, n.key FROM pending p JOIN notes n ON n.row = p.row WHERE n.path = ?"
         gone = self._db.execute(query, (path,)).fetchall()
+        self._db.execute("DELETE FROM pending WHERE path = ?", (path,))
         for row, _ in gone:
-            for table in ("notes", "edges", "pending"):
+            for table in ("notes", "edges"):
                 self._db.execute(f"DELETE FROM {table} WHERE row = ?", (row,))
         keys = [key for _, key in gone]
         if held is None:

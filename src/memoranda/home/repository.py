@@ -435,6 +435,16 @@ class Repository:
             self._open = (path, blob, content, seq)
             self.worktree.verify(path, blob, content)
 
+    def may_append(self, path: str) -> bool:
+        """False for a file of the branch while a person has a merge, a rebase or the like under way.
+
+        Git would stumble over its change, and refuse to go on; a file that it does not know yet is in nobody's way.
+        """
+        if self._activity.busy() is None:
+            return True
+        commit = self.store.refs.head_commit()
+        return commit is None or self._tree(commit).get(path) is None
+
     def appending(self, path: str, data: bytes) -> Appending:
         """What appending `data` to `path` will make of it; only inside the `build` of a `write`."""
         change = Change(path, data, appended=True)

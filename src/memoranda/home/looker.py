@@ -29,10 +29,11 @@ class Looker:
         self._watch: Watch | None = None
         self._left: set[str] = set()  # what was named before and is not taken in yet
         self.watching = False
+        self._events: set[str] | None = set()
 
     def candidates(self, context: Context, snapshot: Snapshot, tree: TreeEditor) -> set[str]:
         """The paths to compare; `tree` is that of the snapshot's commit. They are named again until `settle`."""
-        touched = self._watch.poll() if self._watch else None
+        touched = self._touched() if self._watch else None
         moved = self._moved(snapshot.commit)
         if touched is not None and not any(path.endswith("/") for path in touched):
             self._left |= touched | moved
@@ -50,6 +51,19 @@ class Looker:
             found |= self._different(context, listed, snapshot.commit)  # what happened between comparison and watch
         self._left |= found
         return set(self._left)
+
+    def quiet(self, commit: str | None) -> bool:
+        """Whether nothing at all happened since the last look: then nobody has to ask what Git is doing either."""
+        if self._watch is None or self._left or self._outside.last_commit() != commit:
+            return False
+        self._events = self._touched()
+        return self._events is not None and not self._events
+
+    def _touched(self) -> set[str] | None:
+        """What the kernel has told since the last time, what `quiet` has left included; None: compare everything."""
+        before, self._events = self._events, set()
+        now = self._watch.poll() if self._watch else None
+        return None if before is None or now is None else before | now
 
     def _moved(self, commit: str | None) -> set[str]:
         """What the branch says otherwise than at the last look: after `git reset --soft` no file has changed."""

@@ -480,10 +480,12 @@ class Repository:
     def look(self, context: Context) -> list[Found]:
         """Takes in what was edited outside the program; returns it. Does nothing while Git is busy here."""
         self._ready()
-        if self.read_only or self._busy():
+        if self.read_only:
             return []
         with self._looking:
             snapshot = self.snapshot()
+            if self._looker.quiet(snapshot.commit) or self._busy():
+                return []
             candidates = self._looker.candidates(context, snapshot, self._tree(snapshot.commit))
             taken: list[Found] = []
             if candidates:
@@ -581,8 +583,13 @@ class Repository:
 
     def _bring_index(self, old: str | None, new: str) -> bool:
         known = old if old is not None and self.store.get(old) else None
-        changes = self.store.changes(known, new)
-        return self.git_index.advance(old, {c.path: (c.old, c.new) for c in changes if c.path in self.ours}, new)
+        touched = {c.path: (c.old, c.new) for c in self.store.changes(known, new) if c.path in self.ours}
+        if known is not None:  # a person's commit between may have taken the index elsewhere and back
+            for path in {c.path for step in self.history(known, new) for c in step.changes} - touched.keys():
+                if path in self.ours:
+                    blob = self.blob_at(new, path)
+                    touched[path] = (blob, blob)
+        return self.git_index.advance(old, touched, new)
 
     def _make_safe(self) -> None:
         """Syncs the files that were written since the last time: the log is needed no more to restore them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from memoranda.home.git import CatFile
 from memoranda.home.layout import Layout
@@ -32,11 +33,16 @@ def in_files(layout: Layout, needles: Needles, unchanged: set[str]) -> Iterator[
     """
     for place in dict.fromkeys((layout.git_dir, layout.common_dir)):
         for path in files_below(place, without="objects"):
-            if needles.holds(path.read_bytes(), apart=path.name == "index") or needles.holds(path.name.encode("utf-8", "surrogateescape")):
+            if _holds(needles, path, apart=path.name == "index"):
                 yield f".git/{path.relative_to(place).as_posix()}"
     for path in files_below(layout.root, without=".git"):
         name = path.relative_to(layout.root).as_posix()
         if name in unchanged:
             continue
-        if needles.holds(path.read_bytes()) or needles.holds(path.name.encode("utf-8", "surrogateescape")):
+        if _holds(needles, path):
             yield name
+
+
+def _holds(needles: Needles, path: Path, *, apart: bool = False) -> bool:
+    name = path.name.encode("utf-8", "surrogateescape")
+    return needles.holds(path.read_bytes(), apart=apart) or needles.holds(name)

@@ -19,7 +19,7 @@ from memoranda.context import Context
 from memoranda.errors import HomeBusy
 from memoranda.home import plan as plans
 from memoranda.home.bytesearch import in_files, in_objects
-from memoranda.home.durable import lock_with, unlock_dead
+from memoranda.home.durable import lock_with, sync_path, unlock_dead
 from memoranda.home.finish import PURGING, Finisher, Outcome
 from memoranda.home.needles import Needles
 from memoranda.home.plan import Lines, Plan
@@ -208,20 +208,25 @@ class Eraser:
         twin.parent.mkdir(exist_ok=True)
         unlock_dead(lock, twin)
         twin.write_bytes(b"")
+        sync_path(twin.parent)
+        sync_path(twin.parent.parent)  # no loss of power leaves the lock without what tells that it is ours
         for _ in range(_TRIES):
             if lock_with(lock, twin):
                 break
             time.sleep(_STEP)
         else:
-            twin.unlink()
+            if not plans.decided(self._p.folder):
+                shutil.rmtree(self._p.folder)
             raise _busy("index.lock is held")
         try:
             yield
         finally:
             lock.unlink(missing_ok=True)
-            twin.unlink(missing_ok=True)
-            if not any(self._p.folder.iterdir()):
-                self._p.folder.rmdir()
+            sync_path(lock.parent)
+            if plans.decided(self._p.folder):
+                twin.unlink(missing_ok=True)
+            else:
+                shutil.rmtree(self._p.folder)
 
     # What is told
 

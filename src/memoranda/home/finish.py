@@ -103,9 +103,10 @@ class Finisher:
         write_map(erasures.path_of(self._plan.header["erasure"]), self._plan.header, self._plan.records("bcg"))
 
     def _refs(self) -> None:
+        twin = self._p.folder / "packed-refs"
         for attempt in range(_TRIES):
             try:
-                done = move_refs(self._p.layout, self._p.store.refs, self._plan.moved, self._plan.tips)
+                done = move_refs(self._p.layout, self._p.store.refs, self._plan.moved, self._plan.tips, twin)
             except RefMoved as error:
                 if attempt == _TRIES - 1:
                     raise HomeBusy(
@@ -185,6 +186,7 @@ class Finisher:
         generated = self._p.layout.root / _GENERATED
         if generated.is_file() and needles.holds(generated.read_bytes()):
             generated.unlink()
+            sync_path(generated.parent)
             removed.append(_GENERATED)
         self.outcome.removed += removed
         self.outcome.left += [(name, "it bears the name of an erased file and holds none of its text") for name in left]
@@ -202,6 +204,8 @@ class Finisher:
         for path in cache.iterdir() if cache.is_dir() else ():
             if path.name != ".gitignore":
                 _remove(path)
+        if cache.is_dir():
+            sync_path(cache)
 
     def _drop(self) -> set[bytes]:
         return set(self._plan.moved) - {new for new in self._plan.moved.values() if new is not None}

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from memoranda.home.durable import FileLock, lock_with, unlock_dead
+from memoranda.home.durable import FileLock, lock_with, sync_path, unlock_dead
 from memoranda.home.git import Git
 from memoranda.home.indexfile import bring_forward, read_entries, write_entries
 from memoranda.home.layout import Layout
@@ -98,6 +98,8 @@ class GitIndex:
         """Our entries reflect what stands in the place of the commits that they did (inside `alone`)."""
         if noted := self._noted():
             self._write_note(*map(moved, noted))
+            sync_path(self._note)
+            sync_path(self._note.parent)
 
     def paths(self) -> set[str]:
         """Everything that the index holds."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from memoranda.home.blanking import Part, blank
+from memoranda.home.durable import sync_path
 from memoranda.home.git import Git
 from memoranda.home.indexfile import blob_of, make_entry, read_entries, write_entries
 from memoranda.home.layout import Layout
@@ -82,6 +83,7 @@ class Tree:
             if folder == self._layout.root or not _empty(folder):
                 break
             folder.rmdir()
+        sync_path(folder)
 
     # What lies beside the files
 
@@ -124,6 +126,7 @@ class Tree:
         else:
             self._led_by_git(path, fresh, moved)
         fresh.replace(path)
+        sync_path(path.parent)
         for shared in path.parent.glob("sharedindex.*"):
             shared.unlink()
 
@@ -171,6 +174,7 @@ def sweep_git_dir(place: Path, needles: Needles) -> tuple[list[str], list[str]]:
             name = file.relative_to(place).as_posix()
             if _SPENT.fullmatch(path.name):
                 file.unlink()
+                sync_path(file.parent)
                 removed.append(name)
             else:
                 left.append(name)

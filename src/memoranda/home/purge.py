@@ -53,6 +53,8 @@ def purge(git: Git, objects: Path, drop: set[bytes], hints: Mapping[bytes, bytes
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     for left in folder.glob("multi-pack-index-*"):
         left.unlink()
+    if (objects / "info").is_dir():
+        sync_path(objects / "info")
     for index in stale:
         if index.stem not in fresh:
             _remove_pack(index)
@@ -94,9 +96,11 @@ def _remove_pack(index: Path) -> None:
 
 def _remove_loose(objects: Path, drop: set[bytes]) -> None:
     for folder in objects.glob("[0-9a-f][0-9a-f]"):
-        for path in folder.iterdir():
-            if len(path.name) == 38 and _id_of(folder.name + path.name) in drop:
-                path.unlink()
+        gone = [path for path in folder.iterdir() if _id_of(folder.name + path.name) in drop]
+        for path in gone:
+            path.unlink()
+        if gone:
+            sync_path(folder)
 
 
 def _id_of(name: str) -> bytes:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
-from memoranda.errors import Erased, HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome
+from memoranda.errors import Erased, HomeBusy, HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome
 from memoranda.home.activity import Activity
 from memoranda.home.background import Background
 from memoranda.home.committer import Committer, Group
@@ -107,7 +107,10 @@ class Repository:
         self.erasures = Erasures(self.layout.own / "erased", keys, self.marker.id)
         self._generation = self.erasures.generation()
         if self.read_only is None and self._erasing.exists():
-            self._finish_erasing()
+            try:
+                self._finish_erasing()
+            except HomeBusy:
+                pass  # somebody's Git is at work; tried again before anything is read or written
         if self.read_only is None and self._log.unapplied():
             self._mend()
 

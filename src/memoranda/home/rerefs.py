@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.errors import HomeBusy
-from memoranda.home.durable import sync_path, write_durably
+from memoranda.home.durable import lock_with, sync_path, unlock_dead, write_durably
 from memoranda.home.layout import Layout
 from memoranda.home.refs import Refs
 from memoranda.home.store import RefMove
@@ -76,10 +76,13 @@ def locked_refs(layout: Layout) -> list[str]:
     return [str(path.relative_to(layout.common_dir)) for path in places if path.suffix == ".lock" and path.exists()]
 
 
-def move_refs(layout: Layout, refs: Refs, moved: Places, tips: Mapping[str, tuple[str, str]]) -> RefsMoved:
+def move_refs(
+    layout: Layout, refs: Refs, moved: Places, tips: Mapping[str, tuple[str, str]], twin: Path
+) -> RefsMoved:
     """Moves every ref to the new objects; those of remotes are deleted, since the remotes keep theirs.
 
-    `tips` are (old, new) for refs that go further than `moved` says. Safe to repeat.
+    `tips` are (old, new) for refs that go further than `moved` says, `twin` is a file by which our lock is known again.
+    Safe to repeat.
     """
     moves, deleted = [], []
     for name, value in sorted(all_refs(layout.common_dir).items()):
@@ -93,10 +96,12 @@ def move_refs(layout: Layout, refs: Refs, moved: Places, tips: Mapping[str, tupl
             else:
                 moves.append(RefMove(name, value, target, _NOTE))
     refs.move(moves)
-    _unpack(layout, {*(move.ref for move in moves), *deleted})
+    _unpack(layout, {*(move.ref for move in moves), *deleted}, twin)
     for name in deleted:
-        (layout.common_dir / name).unlink(missing_ok=True)
-        (layout.common_dir / "logs" / name).unlink(missing_ok=True)
+        for path in (layout.common_dir / name, layout.common_dir / "logs" / name):
+            if path.exists():
+                path.unlink()
+                sync_path(path.parent)
     for path in _files(layout.common_dir / "refs"):
         if path.read_bytes()[:5] == b"ref: " and path.read_text(encoding="utf-8")[5:].strip() in deleted:
             path.unlink()
@@ -108,19 +113,20 @@ def _new(moved: Places, value: str) -> str | None:
     return None if new is None else new.hex()
 
 
-def _unpack(layout: Layout, names: set[str]) -> None:
-    """Takes refs out of `packed-refs`: they are files of their own now, or gone."""
+def _unpack(layout: Layout, names: set[str], twin: Path) -> None:
+    """Takes refs out of `packed-refs`: they are files of their own now, or gone. `twin` tells our lock from others."""
     path = layout.common_dir / "packed-refs"
     if not path.exists() or not names:
         return
     lock = path.with_name("packed-refs.lock")
-    try:
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-    except FileExistsError:
+    unlock_dead(lock, twin)
+    twin.write_bytes(b"")
+    if not lock_with(lock, twin):
+        twin.unlink()
         raise HomeBusy(
             "Git is packing the refs of this Home.",
             remedy=f"It is finished by itself when that is over; if no Git runs, delete {lock}.",
-        ) from None
+        )
     try:
         kept: list[str] = []
         skipping = False
@@ -131,7 +137,7 @@ def _unpack(layout: Layout, names: set[str]) -> None:
                 kept.append(row)
         write_durably(path, "".join(kept).encode("utf-8", "surrogateescape"))
     finally:
-        lock.unlink()
+        unlock_dead(lock, twin)
 
 
 def rewrite_reflogs(place: Path, moved: Places, clean: Callable[[str, bool], str], silent: set[bytes]) -> int:

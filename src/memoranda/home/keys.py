@@ -10,7 +10,10 @@ import hashlib
 import hmac
 import os
 import re
+import threading
 from pathlib import Path
+
+from memoranda.home.durable import sync_path
 
 _PURPOSES = ("envelope", "ledger", "tombstone", "namespace", "cursor")
 _SIZE = 32
@@ -22,12 +25,14 @@ class Keys:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._held: dict[tuple[str, str], bytes] = {}
+        self._lock = threading.Lock()
 
     def get(self, purpose: str, owner: str) -> bytes:
         """The key (32 bytes) for a purpose (envelope, ledger, tombstone, namespace, cursor) and its owner's id."""
         held = self._held.get((purpose, owner))
         if held is None:
-            held = self._held[purpose, owner] = self._load(purpose, owner)
+            with self._lock:  # the name of a fresh key tells processes apart, not threads
+                held = self._held[purpose, owner] = self._load(purpose, owner)
         return held
 
     def _load(self, purpose: str, owner: str) -> bytes:
@@ -51,6 +56,7 @@ class Keys:
                 pass
             finally:
                 fresh.unlink()
+            sync_path(path.parent)  # lines of the ledger that are durable must stay provable
             return _checked(path)
 
     def mac(self, purpose: str, owner: str, data: bytes) -> str:

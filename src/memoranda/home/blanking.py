@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memoranda.errors import InvalidTime
 from memoranda.notes.times import parse_instant
@@ -67,7 +68,7 @@ def parts_of(data: bytes, first: int, last: int) -> list[Part]:
     found: list[Part] = []
     heads = {n for n, line in enumerate(lines) if line.startswith(b"## ") and _is_heading(line)}
     bounds = sorted({0, *heads})
-    for start, stop in zip(bounds, [*bounds[1:], len(lines)], strict=True):
+    for start, stop in pairwise([*bounds, len(lines)]):
         low, high = max(begin, start), min(end, stop)
         if low >= high:
             continue
@@ -103,7 +104,7 @@ def _entries(lines: Sequence[bytes], wanted: Iterable[str]) -> Iterable[tuple[st
     """(id, line of the heading, line behind the entry) of the entries that are wanted."""
     names = {name.encode(): name for name in wanted}
     heads = [n for n, line in enumerate(lines) if line.startswith(b"## ") and _is_heading(line)]
-    for start, stop in zip(heads, [*heads[1:], len(lines)], strict=True):
+    for start, stop in pairwise([*heads, len(lines)]):
         found = _ENTRY_ID.search(lines[start])
         if found and found[1] in names:
             yield names[found[1]], start, stop

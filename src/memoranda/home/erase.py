@@ -187,7 +187,7 @@ class Eraser:
             yield flush
 
     def _quiet(self, flush: Callable[[], str | None]) -> tuple[str, str | None]:
-        """(branch, its commit), with every record committed; HomeBusy when Git is at work here."""
+        """(branch, its commit), with every record committed and its files synced; HomeBusy when Git is at work."""
         p = self._p
         reason = flush()
         if reason is None and p.log.after(p.committer.position().seq):
@@ -197,6 +197,8 @@ class Eraser:
             reason = f"{locks[0]} is locked"
         if reason is not None:
             raise _busy(reason)
+        _, _, records = p.log.unsafe()  # nothing will be able to restore a file from the log later
+        p.worktree.sync({change.path for record in records for change in record.changes})
         branch = p.store.refs.head()
         assert branch is not None  # else `flush` had said so
         return branch, p.store.refs.head_commit()

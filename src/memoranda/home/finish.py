@@ -192,11 +192,8 @@ class Finisher:
         self.outcome.left += [(name, "it bears the name of an erased file and holds none of its text") for name in left]
 
     def _log(self) -> None:
-        """Everything in the log is in Git, and its files are synced."""
-        log = self._p.log
-        _, _, records = log.unsafe()
-        self._p.worktree.sync({change.path for record in records for change in record.changes})
-        log.scrub()
+        """Everything in the log is in Git, and its files were synced before the erasing was decided."""
+        self._p.log.scrub()
 
     def _cache(self) -> None:
         """Catalog and indexes hold the text; they are made again from what is left."""

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from memoranda.home.blanking import Part, blank
-from memoranda.home.durable import sync_path
+from memoranda.home.durable import sync_path, write_durably
 from memoranda.home.git import Git
 from memoranda.home.indexfile import blob_of, make_entry, read_entries, write_entries
 from memoranda.home.layout import Layout
 from memoranda.home.needles import Needles
 from memoranda.home.objects import object_id
-from memoranda.home.record import FileChange
 from memoranda.home.store import TreeChange
 from memoranda.home.worktree import LARGEST_FILE, Worktree
 
@@ -59,6 +58,7 @@ class Tree:
         """Brings the files to the new commit; returns (path, why) of what was left because it is another text."""
         left = []
         for change in changes:
+            _coming(self._layout.root / change.path).unlink(missing_ok=True)  # of a run that was killed
             data = self._worktree.read(change.path)
             if data is None or change.old is None:
                 continue
@@ -69,13 +69,20 @@ class Tree:
                 else:
                     left.append((change.path, "it was edited and holds another text"))
             elif same:
-                self._worktree.apply(FileChange(change.path, change.old, change.new, self._read(change.new)))
+                self._rewrite(change.path, self._read(change.new))
             else:
                 new = blank(data, self._parts, self._mark)
                 if new != data:
-                    blob = object_id("blob", new)
-                    self._worktree.apply(FileChange(change.path, change.old, blob, new))
+                    self._rewrite(change.path, new)
         return left
+
+    def _rewrite(self, path: str, data: bytes) -> None:
+        """Replaces a file durably: the log will not be able to restore it."""
+        place = self._layout.root / path
+        mode = place.stat().st_mode & 0o777
+        write_durably(place, data)
+        place.chmod(mode)
+        self._worktree.verify(path, object_id("blob", data), data)
 
     def _remove(self, path: str) -> None:
         (self._layout.root / path).unlink(missing_ok=True)
@@ -214,6 +221,11 @@ def _bearing(folder: Path, name: str) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     return sorted(p for p in found if not p.name.endswith(".md") and p.is_file() and not p.is_symlink())
+
+
+def _coming(path: Path) -> Path:
+    """Where a file is written before it takes its place."""
+    return path.with_name(f"{path.name}.new")
 
 
 def _empty(folder: Path) -> bool:

@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from memoranda.context import Context
@@ -150,9 +150,10 @@ class Eraser:
 
     def _carry_out(self, plan: Plan, texts: Texts | None, messages: Messages | None) -> tuple[Plan, Outcome]:
         """The second half. When somebody's Git has brought something new on top of the old meanwhile, once more."""
+        outcome = Outcome()
         for _ in range(_ROUNDS):
             finisher = Finisher(self._p, plan, texts, messages, self._step)
-            outcome = finisher.run()
+            outcome = outcome.joined(finisher.run())
             if finisher.safe():
                 finisher.purge()
                 return plan, outcome
@@ -172,6 +173,7 @@ class Eraser:
         fresh = preparation.plan(plan.branch, head, datetime.fromisoformat(plan.header["at"]))
         if fresh is None:
             return plan, texts
+        fresh = replace(fresh, packs=(*plan.packs, *fresh.packs))
         plans.save(p.folder, fresh)
         return fresh, texts
 
@@ -219,7 +221,7 @@ class Eraser:
         else:
             if not plans.decided(self._p.folder):
                 shutil.rmtree(self._p.folder)
-            raise _busy("index.lock is held")
+            raise _busy("Git is busy in this Home (index.lock)")
         try:
             yield
         finally:
@@ -277,6 +279,6 @@ class Eraser:
 def _busy(reason: str) -> HomeBusy:
     return HomeBusy(
         "Nothing can be erased at this moment.",
-        why=f"{reason[:1].upper()}{reason[1:]}.",
+        why=f"{reason}.",
         remedy="Finish what Git is doing in this Home, then try again.",
     )

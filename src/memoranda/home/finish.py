@@ -47,6 +47,15 @@ class Outcome:
     removed: list[str] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)
 
+    def joined(self, other: Outcome) -> Outcome:
+        """What two runs did together."""
+        return Outcome(
+            tuple(sorted({*self.moved_refs, *other.moved_refs})),
+            tuple(sorted({*self.deleted_refs, *other.deleted_refs})),
+            list(dict.fromkeys([*self.removed, *other.removed])),
+            list(dict.fromkeys([*self.left, *other.left])),
+        )
+
 
 class Finisher:
     """Finishes one plan, inside the locks.

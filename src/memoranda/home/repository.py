@@ -555,7 +555,10 @@ class Repository:
         """Commits what the log holds; returns why something remains."""
         if self.read_only:
             return None
-        self._ready()
+        try:
+            self._ready()
+        except HomeBusy as error:
+            return str(error)
         self.git_index.unlock()
         return self._committer.flush(wait=wait)
 
@@ -579,7 +582,7 @@ class Repository:
         self._rotate()
         return True
 
-    def _blobs_of(self, path: str, since: str | None) -> set[str]:
+    def _blobs_of(self, path: str, since: str | None) -> set[str | None]:
         head = self.store.refs.head_commit()
         known = since if since is not None and self.store.get(since) else None
         return past_blobs(self._git, known, head, path) if head else set()

@@ -1,7 +1,8 @@
 """Notes a second with all commits included, from one writer and from eight processes, beside one synced commit a note.
 
-The yardstick writes what a note needs with pygit2, object by object and each synced: the blob, the trees on its path,
-the commit, the branch. It writes no file for people and no index, which ours does.
+The yardstick commits the same note at the same place of the same tree with pygit2, object by object and each synced:
+the blob, the trees on its path, the commit, the branch. It writes no file for people, no journal and no ledger, which
+ours does.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def run(options: Options) -> Iterator[Line]:
         root = home_of(size)
         notes = options.samples(2_000)
         rates: dict[str, list[float]] = {"one": [], "eight": [], "pygit2": []}
-        yard = _Pygit2(size)
+        yard = _Pygit2(root)
         for turn in range(_ROUNDS):
             rates["pygit2"].append(yard.rate(150, turn))
             rates["one"].append(_writers(root, 1, notes, turn))
@@ -78,44 +79,44 @@ def _write(root: Path, notes: int, seed: int) -> None:
 
 
 class _Pygit2:
-    """One commit a note, each object a synced file, on a tree of the Home's size."""
+    """One commit a note on a copy of the Home's history: the same tree, the same places, each object a synced file."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, root: Path) -> None:
         import pygit2
 
         self._git = pygit2
         pygit2.option(pygit2.enums.Option.ENABLE_FSYNC_GITDIR, True)
         folder = CACHE / "pygit2"
         discard(folder)
-        self._repository = pygit2.init_repository(str(folder), bare=True)
+        subprocess.run(["git", "clone", "-q", "--bare", "--no-local", str(root), str(folder)], check=True)
+        self._repository = pygit2.Repository(str(folder))
         self._who = pygit2.Signature("bench", "bench@localhost")
-        blob = self._repository.create_blob(b"x")
-        tops = self._repository.TreeBuilder()
-        for top in range(40):
-            inside = self._repository.TreeBuilder()
-            for n in range(size // 40):
-                inside.insert(f"note-{n}.md", blob, pygit2.enums.FileMode.BLOB)
-            tops.insert(f"topic{top}", inside.write(), pygit2.enums.FileMode.TREE)
-        self._commit(tops.write(), "begin", [])
-
-    def _commit(self, tree: Any, message: str, parents: list[Any]) -> None:
-        self._head = self._repository.create_commit("refs/heads/main", self._who, self._who, message, tree, parents)
+        self._head = self._repository.head.target
 
     def rate(self, notes: int, turn: int) -> float:
-        git, repository = self._git, self._repository
+        """Notes a second."""
+        repository = self._repository
+        written = list(texts(notes, seed=500 + turn))
         started = time.perf_counter()
-        for n, text in enumerate(texts(notes, seed=500 + turn)):
+        for n, text in enumerate(written):
             blob = repository.create_blob(text.encode())
-            tops = repository.TreeBuilder(repository[self._head].peel(git.Tree))
-            inside = repository.TreeBuilder(_id(tops.get(f"topic{n % 40}")))
-            inside.insert(f"new-{turn}-{n}.md", blob, git.enums.FileMode.BLOB)
-            tops.insert(f"topic{n % 40}", inside.write(), git.enums.FileMode.TREE)
-            self._commit(tops.write(), f"Remember {n}", [self._head])
+            path = ["memory", "notes", *subject(n % 40).split("/"), f"new-{turn}-{n}.md"]
+            tree = self._put(repository[self._head].peel(self._git.Tree).id, path, blob)
+            self._head = repository.create_commit(
+                repository.head.name, self._who, self._who, f"Remember {n}", tree, [self._head]
+            )
         return notes / (time.perf_counter() - started)
 
-
-def _id(entry: Any) -> Any:
-    return entry.id
+    def _put(self, tree: Any, path: list[str], blob: Any) -> Any:
+        """The tree with the blob at the path below it."""
+        builder = self._repository.TreeBuilder(tree) if tree else self._repository.TreeBuilder()
+        modes = self._git.enums.FileMode
+        if len(path) == 1:
+            builder.insert(path[0], blob, modes.BLOB)
+        else:
+            below = builder.get(path[0])
+            builder.insert(path[0], self._put(below.id if below else None, path[1:], blob), modes.TREE)
+        return builder.write()
 
 
 if __name__ == "__main__":

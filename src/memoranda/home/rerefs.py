@@ -17,6 +17,7 @@ from memoranda.home.store import RefMove
 _NOTE = "memoranda: erase"
 _REMOTE = "refs/remotes/"
 _ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])")
+_ROW = re.compile(rb"[0-9a-f]{40} [0-9a-f]{40} ")
 _PSEUDO = re.compile(r"[A-Z][A-Z_]*")
 
 Places = Mapping[bytes, bytes | None]
@@ -96,7 +97,7 @@ def move_refs(
             else:
                 moves.append(RefMove(name, value, target, _NOTE))
     refs.move(moves)
-    _unpack(layout, {*(move.ref for move in moves), *deleted}, twin)
+    _unpack(layout, moved, twin)
     for name in deleted:
         for path in (layout.common_dir / name, layout.common_dir / "logs" / name):
             if path.exists():
@@ -113,13 +114,13 @@ def _new(moved: Places, value: str) -> str | None:
     return None if new is None else new.hex()
 
 
-def _unpack(layout: Layout, names: set[str], twin: Path) -> None:
-    """Takes refs out of `packed-refs`: they are files of their own now, or gone. `twin` tells our lock from others."""
+def _unpack(layout: Layout, moved: Places, twin: Path) -> None:
+    """Takes refs on old objects out of `packed-refs`: they are files of their own now, or gone."""
     path = layout.common_dir / "packed-refs"
-    if not path.exists() or not names:
-        return
     lock = path.with_name("packed-refs.lock")
     unlock_dead(lock, twin)
+    if not any(bytes.fromhex(value) in moved for value in _packed(layout.common_dir).values()):
+        return
     twin.write_bytes(b"")
     if not lock_with(lock, twin):
         twin.unlink()
@@ -131,8 +132,8 @@ def _unpack(layout: Layout, names: set[str], twin: Path) -> None:
         kept: list[str] = []
         skipping = False
         for row in path.read_text(encoding="utf-8", errors="surrogateescape").splitlines(keepends=True):
-            if not row.startswith("^"):
-                skipping = row.partition(" ")[2].strip() in names
+            if row[:1] not in "^#":
+                skipping = bytes.fromhex(row[:40]) in moved
             if not skipping:
                 kept.append(row)
         write_durably(path, "".join(kept).encode("utf-8", "surrogateescape"))
@@ -150,8 +151,8 @@ def rewrite_reflogs(place: Path, moved: Places, clean: Callable[[str, bool], str
         rows = path.read_bytes().split(b"\n")
         out: list[bytes] = []
         for row in rows:
-            if len(row) < 82:
-                out.append(row)
+            if _ROW.match(row) is None:
+                out.append(row)  # torn by a loss of power
                 continue
             old, new = bytes.fromhex(row[:40].decode()), bytes.fromhex(row[41:81].decode())
             head, tab, message = row[81:].partition(b"\t")

@@ -19,7 +19,7 @@ def in_objects(reader: CatFile, oids: Iterable[str], needles: Needles) -> Iterat
             continue
         name, kind, data = found
         if kind == "tree":
-            held = any(needles.holds(entry) for entry in {entry for _, entry, _ in ENTRY.findall(data)})
+            held = any(needles.stands_in(entry) for _, entry, _ in ENTRY.findall(data))
         else:
             held = needles.holds(data)
         if held:

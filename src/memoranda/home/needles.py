@@ -16,6 +16,8 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _ENCODED = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 _SHORTEST = 3  # characters of a word that says something; of a number one more
 _LONG = 5  # characters from which a word is looked for inside longer ones too, where nothing separates words
+LINE = "="  # before a line of the text among words, of which none has this
+ENTRY_GOES, NOTE_GOES = 1, 2
 _MEMO = 400_000  # lines
 _RUN = 3  # words in a row that are no accident
 
@@ -139,6 +141,30 @@ class Needles:
             if hit is not NOTHING:
                 found.append(hit)
         return found
+
+    def gather(self, data: bytes) -> tuple[set[str], int]:
+        """All words and (behind `LINE`) lines of the text in a file, and whether an entry or note that goes is in it."""
+        seen: set[Hit] = set()
+        memo = self._memo
+        for line in data.split(b"\n"):
+            hit = memo.get(line)
+            if hit is None:
+                hit = self.look(line)
+                memo = self._memo
+            if hit is not NOTHING:
+                seen.add(hit)
+        words: set[str] = set()
+        about = 0
+        for hit in seen:
+            words |= hit.words
+            words.update(LINE + phrase for phrase in hit.phrases)
+            about |= ENTRY_GOES * (hit.entry is not None) | NOTE_GOES * (hit.note is not None)
+        return words, about
+
+    def stands_in(self, line: bytes) -> bool:
+        """Whether one line, or a name, holds it."""
+        hit = self.look(line)
+        return hit is not NOTHING and self._left(hit)
 
     def holds(self, data: bytes, *, apart: bool = False) -> bool:
         """Whether bytes hold a line of the text or a word of it, of which both stand in nothing that stays.

@@ -17,7 +17,6 @@ from memoranda.home.store import RefMove
 _NOTE = "memoranda: erase"
 _REMOTE = "refs/remotes/"
 _ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])")
-_ROW = re.compile(rb"[0-9a-f]{40} [0-9a-f]{40} ")
 _PSEUDO = re.compile(r"[A-Z][A-Z_]*")
 
 Places = Mapping[bytes, bytes | None]
@@ -151,22 +150,17 @@ def rewrite_reflogs(place: Path, moved: Places, clean: Callable[[str, bool], str
         rows = path.read_bytes().split(b"\n")
         out: list[bytes] = []
         for row in rows:
-            if _ROW.match(row) is None:
-                out.append(row)  # torn by a loss of power
-                continue
-            old, new = bytes.fromhex(row[:40].decode()), bytes.fromhex(row[41:81].decode())
-            head, tab, message = row[81:].partition(b"\t")
+            head, tab, message = row.partition(b"\t")
+            ids = [bytes.fromhex(name.decode()) for name in _ID.findall(head)]
             if message == _NOTE.encode():
                 continue
-            before, after = moved.get(old, old), moved.get(new, new)
-            if after is None:
+            if ids and moved.get(ids[-1], ids[-1]) is None:
                 gone += 1
                 continue
-            told = clean(message.decode("utf-8", "surrogateescape"), new in silent)
-            out.append(
-                (before or bytes(20)).hex().encode() + b" " + after.hex().encode() + head + tab
-                + told.encode("utf-8", "surrogateescape")
-            )  # fmt: skip
+            head = _ID.sub(lambda found: _replaced(found[0], moved), head)
+            silenced = bool(ids) and ids[-1] in silent
+            told = clean(message.decode("utf-8", "surrogateescape"), silenced) if tab else ""
+            out.append(head + tab + told.encode("utf-8", "surrogateescape"))
         if out != rows:
             write_durably(path, b"\n".join(out))
     return gone
@@ -215,7 +209,7 @@ def rewrite_pseudo_refs(place: Path, moved: Places) -> list[str]:
 
 def _replaced(name: bytes, moved: Places) -> bytes:
     oid = bytes.fromhex(name.decode())
-    return (moved.get(oid, oid) or oid).hex().encode()
+    return (moved.get(oid, oid) or bytes(20)).hex().encode()
 
 
 def _files(folder: Path) -> Iterator[Path]:

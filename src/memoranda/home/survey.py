@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from memoranda.home.blanking import Part, blank
 from memoranda.home.git import CatFile
-from memoranda.home.needles import Needles, text_of, words_of
+from memoranda.home.needles import ENTRY_GOES, LINE, NOTE_GOES, Needles, text_of, words_of
 from memoranda.home.objects import TREE_MODE
 from memoranda.home.redact import is_segment
 
@@ -23,7 +23,6 @@ _COMMON = 200  # a word in more blobs than these is no sign of anything
 _CITED = re.compile(rb"nas://[^\s\"'<>)\]]+?@([0-9a-f]{4,64})(?![0-9a-f])")
 # What a line of the ledger says in free words; the other members are names that the program gives.
 _FREE = frozenset(("path", "reason", "comment", "text", "title", "subject", "source", "sources", "taint", "fields"))
-_LINE = "="  # before a line of the text among words, of which none has this
 
 
 @dataclass(slots=True)
@@ -74,6 +73,7 @@ class Surveyor:
         self._s = Survey(gone=set(named))
         self._about = [*(blob.hex().encode() for blob in self._s.gone), *needles.notes, *needles.entries]
         self._holders: dict[str, set[bytes]] = defaultdict(set)  # a word or a line of the text -> blobs
+        self._common: set[str] = set()  # what too many hold
         self._same: set[bytes] = set()  # blobs that bear the id of a note that goes
         self._places: dict[bytes, set[tuple[bytes, bytes]]] = defaultdict(set)  # blob -> (tree, name)
         self._names: dict[bytes, frozenset[str]] = {}
@@ -120,18 +120,18 @@ class Surveyor:
             return
         if b"nas://" in data:
             s.cited.update(rev.decode() for rev in _CITED.findall(data))
-        hits = self._needles.look_through(data)
-        if any(hit.entry for hit in hits) or any(part.lines[0] in data for part in self._blocks):
+        words, about = self._needles.gather(data)
+        if about & ENTRY_GOES or any(part.lines[0] in data for part in self._blocks):
             left = blank(data, self._parts, b"erased on 0000-00-00")
             if left != data:
                 s.lines[oid] = b""
-                hits = self._needles.look_through(left)
-        for hit in hits:
-            for word in (*hit.words, *map(_LINE.__add__, hit.phrases)):
-                holders = self._holders[word]
-                if len(holders) <= _COMMON:
-                    holders.add(oid)
-        if any(hit.note for hit in hits):
+                words, about = self._needles.gather(left)
+        for word in words - self._common:
+            holders = self._holders[word]
+            holders.add(oid)
+            if len(holders) > _COMMON:
+                self._common.add(word)
+        if about & NOTE_GOES:
             self._same.add(oid)
 
     def _segment(self, oid: bytes, data: bytes) -> None:
@@ -156,7 +156,7 @@ class Surveyor:
 
     def _suspects(self) -> set[bytes]:
         """Blobs that hold something of the text that not many others hold."""
-        few = (holders for holders in self._holders.values() if len(holders) <= _COMMON)
+        few = (holders for word, holders in self._holders.items() if word not in self._common)
         return self._same.union(*few)
 
     # Commits
@@ -236,7 +236,7 @@ class Surveyor:
                 places = paths(blob)
                 if blob in self._same or not places or not places.isdisjoint(s.gone_paths):
                     eligible.add(blob)
-        staying = {word for word, holders in self._holders.items() if len(holders) > _COMMON or holders - eligible}
+        staying = self._common | {word for word, holders in self._holders.items() if holders - eligible}
         for word, holders in self._holders.items():
             if word not in staying and word not in self._stays:
                 s.more |= holders & eligible
@@ -244,8 +244,8 @@ class Surveyor:
         for word, holders in self._holders.items():
             if not holders - s.gone:
                 continue
-            if word.startswith(_LINE):
-                self._needles.common.add(word.removeprefix(_LINE))
+            if word.startswith(LINE):
+                self._needles.common.add(word.removeprefix(LINE))
                 s.elsewhere |= {path for blob in holders - s.gone for path in paths(blob)}
             else:
                 self._stays.add(word)

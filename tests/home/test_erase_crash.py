@@ -1,4 +1,4 @@
-"""`kill -9` and loss of power in an erasing: not yet erased, or erased at the next opening, and nothing else is lost."""
+"""`kill -9` and loss of power in an erasing: not yet erased, or erased at the next opening; nothing else is lost."""
 
 from __future__ import annotations
 

@@ -150,6 +150,30 @@ def test_what_a_person_s_git_brings_in_between_is_written_again_too(
     assert_sound(home)
 
 
+def test_what_somebody_s_git_goes_on_needing_is_told(space: Space, context: Context, home: Path) -> None:
+    secret = note(context, space, TEXT)
+    blanks = blanks_of(space, context, secret.id)
+    space.one().repository.flush()
+    old = git(home, "rev-parse", "HEAD").strip()
+    tree = git(home, "rev-parse", "HEAD^{tree}").strip()
+    came = 0
+
+    def step(name: str) -> None:
+        nonlocal came
+        if name == "cache":
+            came += 1
+            commit = git(home, "commit-tree", "-m", f"Meanwhile {came}", "-p", old, tree).strip()
+            git(home, "update-ref", "refs/heads/meanwhile", commit)
+
+    done = eraser(space, step).erase(context, blanks, "asked for")
+    assert came > 1 and any(place.startswith("blob") for place in done.found)
+    assert git(home, "fsck", "--strict", "--full", "--no-dangling") == ""
+    git(home, "branch", "-q", "-D", "meanwhile")
+    (home / ".git/logs/refs/heads/meanwhile").unlink(missing_ok=True)
+    assert space.one().repository.erase(context, blanks, "asked again").found == ()
+    assert places(home, RARE) == []
+
+
 def test_a_person_s_git_is_held_off(space: Space, context: Context, home: Path) -> None:
     secret = note(context, space, TEXT)
     blanks = blanks_of(space, context, secret.id)

@@ -6,18 +6,18 @@ known again in every version of the file: by the id of its entry, or else by its
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from memoranda.errors import InvalidTime
+from memoranda.notes.lazyre import lazy, lazy_bytes
 from memoranda.notes.times import parse_instant
 
-_HEADING = re.compile(rb"## (\d{4}-\d\d-\d\d[^ \t\r]*)")
-_ENTRY_ID = re.compile(rb"\^(j_[0-9a-z]{1,64})[ \t\r]*$")
-_MARK = re.compile(r"erased on (\d{4}-\d\d-\d\d)")
-_MARK_LINE = re.compile(rb"erased on \d{4}-\d\d-\d\d")
+_HEADING = lazy_bytes(rb"## (\d{4}-\d\d-\d\d[^ \t\r]*)")
+_ENTRY_ID = lazy_bytes(rb"\^(j_[0-9a-z]{1,64})[ \t\r]*$")
+_MARK = lazy(r"erased on (\d{4}-\d\d-\d\d)")
+_MARK_LINE = lazy_bytes(rb"erased on \d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, slots=True)

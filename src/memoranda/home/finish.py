@@ -74,6 +74,7 @@ class Finisher:
         self._texts = texts
         self._messages = messages
         self._step = step
+        self._needed: set[bytes] = set()
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
@@ -88,17 +89,18 @@ class Finisher:
             do()
         return self.outcome
 
-    def safe(self) -> bool:
-        """Whether nothing that a ref or a reflog names needs the old objects: a person's Git may have come between."""
-        drop = self._drop()
-        tips = {value for value in all_refs(self._p.layout.common_dir).values()}
+    def needed(self) -> set[bytes]:
+        """The old objects that a ref or a reflog still needs, since a person's Git has come between."""
+        tips = set(all_refs(self._p.layout.common_dir).values())
         tips |= {oid.hex() for place in git_dirs(self._p.layout) for oid in named_in_reflogs(place)}
         stdin = "".join(f"{tip}\n" for tip in sorted(tips)).encode("ascii")
-        out = self._p.git.run("rev-list", "--objects", "--no-object-names", "--ignore-missing", "--stdin", stdin=stdin)
-        return drop.isdisjoint(bytes.fromhex(row) for row in out.decode("ascii").split())
+        options = ("--objects", "--no-object-names", "--ignore-missing", "--stdin")
+        out = self._p.git.run("rev-list", *options, stdin=stdin, accept=(0, 128))
+        return self._drop().intersection(bytes.fromhex(row) for row in out.decode("ascii").split())
 
-    def purge(self) -> None:
-        """The old objects go; from here on nothing can be done again from them."""
+    def purge(self, needed: set[bytes] | None = None) -> None:
+        """The old objects go, except what is needed; from here on nothing can be done again from them."""
+        self._needed = needed or set()
         for name, do in (("purging", self._purging), ("objects", self._objects), ("end", self._end)):
             self._step(name)
             do()
@@ -222,7 +224,7 @@ class Finisher:
     def _objects(self) -> None:
         store = self._p.store
         with store.packing():
-            store.erase(self._drop(), hints=self._plan.hints, merge=self._plan.packs)
+            store.erase(self._drop() - self._needed, hints=self._plan.hints, merge=self._plan.packs)
 
     def _end(self) -> None:
         for name in (plans.PLAN, plans.OBJECTS, PURGING):

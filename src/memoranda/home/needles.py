@@ -143,7 +143,7 @@ class Needles:
         return found
 
     def gather(self, data: bytes) -> tuple[set[str], int]:
-        """All words and (behind `LINE`) lines of the text in a file, and whether an entry or note that goes is in it."""
+        """All words and (behind `LINE`) lines of the text in a file, and whether an entry or a note of it goes."""
         seen: set[Hit] = set()
         memo = self._memo
         for line in data.split(b"\n"):

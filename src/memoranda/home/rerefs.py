@@ -121,6 +121,7 @@ def _unpack(layout: Layout, moved: Places, twin: Path) -> None:
     if not any(bytes.fromhex(value) in moved for value in _packed(layout.common_dir).values()):
         return
     twin.write_bytes(b"")
+    sync_path(twin.parent)  # no loss of power leaves the lock without what tells that it is ours
     if not lock_with(lock, twin):
         twin.unlink()
         raise HomeBusy(
@@ -137,7 +138,9 @@ def _unpack(layout: Layout, moved: Places, twin: Path) -> None:
                 kept.append(row)
         write_durably(path, "".join(kept).encode("utf-8", "surrogateescape"))
     finally:
-        unlock_dead(lock, twin)
+        lock.unlink(missing_ok=True)
+        sync_path(lock.parent)
+        twin.unlink()
 
 
 def rewrite_reflogs(place: Path, moved: Places, clean: Callable[[str, bool], str], silent: set[bytes]) -> int:
@@ -179,7 +182,7 @@ def named_in_reflogs(place: Path) -> set[bytes]:
     found: set[bytes] = set()
     for path in _files(place / "logs"):
         for row in path.read_bytes().split(b"\n"):
-            found.update(bytes.fromhex(name.decode()) for name in _ID.findall(row[:81]))
+            found.update(bytes.fromhex(name.decode()) for name in _ID.findall(row.partition(b"\t")[0]))
     return found - {bytes(20)}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memoranda.context import Context
 from memoranda.errors import IndexDamaged
+from memoranda.home.blanking import erased_on
 from memoranda.home.draft import Snapshot
 from memoranda.home.repository import Repository
 from memoranda.index.catalog import RECIPE as CATALOG
@@ -198,8 +199,8 @@ class Indexes:
                 facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]
             yield Document(key, title, subject or "", body, tags, tuple(facets))
         for key, entry in self.catalog.entries_by_key([k for k in wanted if k not in notes]).items():
-            if entry.speaker.endswith(RECORDS):
-                continue  # it records a `remember`, whose note carries the same words
+            if entry.speaker.endswith(RECORDS) or erased_on(entry.text) is not None:
+                continue  # it records a `remember`, whose note carries the same words; or its words are gone
             facets = ["in:journal", "kind:journal", f"agent:{agent_of(entry.path)}"]
             yield Document(key, entry.speaker, "", entry.text, (), tuple(facets))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memoranda.context import Context
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.errors import Erased, InvalidInput, NotFound
+from memoranda.home.blanking import erased_on
 from memoranda.index.rows import NoteRow
 from memoranda.notes import markdown
 from memoranda.notes.chains import Chains
@@ -67,6 +68,7 @@ def read(
     outline, a section or lines to their beginning, anything to the pointer alone.
 
     Raises:
+        Erased: the words that stood there were erased.
         NotFound, UnknownNote, InvalidPointer, InvalidPath: nothing is there, or the words name no place.
         InvalidInput: a view that does not exist or lacks its section or lines, a budget below 1.
     """
@@ -176,6 +178,8 @@ def _viewed(
 
 def _fitted(place: _Place, view: str, first: int, last: int, budget: int | None, count: int) -> Reading:
     text = markdown.lines(place.text, first, last)
+    if view == "lines" and (day := erased_on(text)) is not None:
+        raise Erased(day)
     tokens = count_tokens(text)
     if view == "pointer" or (budget is not None and tokens > budget):
         if view == "full":

@@ -73,6 +73,7 @@ class Committer:
         self._worktree = worktree
         self._threads = threading.Lock()
         self._swept = False
+        self._handles: list[object] = []
         self._lock = FileLock(layout.own / "commit.lock")
         self._path = layout.own / "commit.json"
         self._seen: tuple[tuple[int, int], Group] | None = None
@@ -250,7 +251,7 @@ class Committer:
         last, end = todo[-1]
         after = Position(self._log.segment, end, last.seq)
         group = Group(before, after, branch, (main, head if head != main else None), (ledger_old, ledger_new))
-        handle = self._store.put(list(objects.values()))
+        self._handles.append(self._store.put(list(objects.values())))
         write_durably(self._path, _encode(group))
         if (reason := self._activity.busy()) is not None:
             raise RefMoved(reason)
@@ -259,7 +260,8 @@ class Committer:
             moves.insert(0, RefMove(branch, main, head, f"memoranda: {len(todo)} record(s)"))
         self._store.move(moves)
         self.moved(main, head)
-        self._store.release(handle)
+        while self._handles:  # those of groups that were overtaken as well
+            self._store.release(self._handles.pop())
         self._fresh = {}
         self._log.forget(last.seq)
         return len(todo)
@@ -294,19 +296,22 @@ class Committer:
         if change.new is None:
             editor.remove(change.path)
             return None
-        data = change.data
         if change.appended and change.old is not None:
-            # What it was appended to, wherever the branch stands meanwhile: the entry is cited by the blob that it made.
+            # What it was appended to, wherever the branch stands by now: the entry is cited by the blob that it made.
             held = self._contents.get(change.path)
-            data = (held[1] if held and held[0] == change.old else self._base(change.old, before)) + data
-        blob = make_object("blob", data, before)
+            if held and held[0] == change.old:
+                blob = GitObject("blob", held[1] + change.data, change.new, before)  # hashed by the writer already
+            else:
+                blob = make_object("blob", self._base(change.old, before) + change.data, before)
+        else:
+            blob = GitObject("blob", change.data, change.new, before)
         emit(blob)
         mode = None
         if change.outside:
             mode = PROGRAM_MODE if self._worktree.executable(change.path) else FILE_MODE
         editor.put(change.path, blob.oid, mode)
         if change.appended:
-            self._contents = {change.path: (blob.oid, data)}  # the open journal; one is enough
+            self._contents = {change.path: (blob.oid, blob.data)}  # the open journal; one is enough
         return blob.oid
 
     def _ledger_commit(self, old: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]) -> str:

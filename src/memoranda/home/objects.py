@@ -288,11 +288,22 @@ def _common(a: bytes, b: bytes) -> int:
     return low
 
 
+def _common_end(a: bytes, b: bytes, most: int) -> int:
+    """How many bytes, `most` at the most, two strings share at their ends."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def delta(base: bytes, target: bytes) -> bytes:
     """A Git delta that makes `target` from `base` when they differ in one place: an append, an inserted entry."""
-    head = _common(base, target)
-    most = min(len(base), len(target)) - head
-    tail = min(_common(base[::-1][:most], target[::-1][:most]), most)
+    head = len(base) if target.startswith(base) else _common(base, target)
+    tail = _common_end(base, target, min(len(base), len(target)) - head)
     middle = target[head : len(target) - tail]
     out = [_varint(len(base)), _varint(len(target)), _copies(0, head)]
     for at in range(0, len(middle), 127):
@@ -308,6 +319,15 @@ class Pack:
 
     name: str
     index: bytes
+
+
+def _deflated(data: bytes) -> bytes:
+    """A zlib stream. Most entries are deltas of a tree, an id and little else, which no compression makes shorter."""
+    size = len(data)
+    if size > 64:
+        return zlib.compress(data, 1)
+    head = b"\x78\x01\x01" + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little")
+    return head + data + zlib.adler32(data).to_bytes(4, "big")
 
 
 def write_pack(objects: Iterable[GitObject], write: Callable[[bytes], object], count: int) -> Pack:
@@ -336,9 +356,9 @@ def write_pack(objects: Iterable[GitObject], write: Callable[[bytes], object], c
             if len(change) < len(item.data) // 2:
                 depth = base[1] + 1
                 header = _entry_header(_OFS_DELTA, len(change)) + _offset_bytes(offset - base[0])
-                entry = header + zlib.compress(change, 1)
+                entry = header + _deflated(change)
         if not entry:
-            entry = _entry_header(KINDS[item.kind], len(item.data)) + zlib.compress(item.data, 1)
+            entry = _entry_header(KINDS[item.kind], len(item.data)) + _deflated(item.data)
         if item.kind == "tree" or item.base:
             seen[item.oid] = (offset, depth, item.data)
             if base is not None and item.base:

@@ -111,7 +111,7 @@ class Catalog:
         wanted = list(dict.fromkeys(keys))
         for at in range(0, len(wanted), _FEW):
             part = wanted[at : at + _FEW]
-            for row in self.db.execute(f"{_SELECT_BRIEF} WHERE key IN ({_marks(part)})", part):
+            for row in self.db.execute(f"{_SELECT_BRIEF} WHERE n.key IN ({_marks(part)})", part):
                 found.setdefault(row[0], []).append(Brief(*row))
         return found
 
@@ -320,7 +320,10 @@ _SELECT_SPANS = (
     " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
     " LEFT JOIN ledger l ON l.about = e.id"
 )
-_SELECT_BRIEF = f"SELECT {', '.join(Brief._fields[:-1])}, taint FROM notes"
+_SELECT_BRIEF = (
+    f"SELECT {', '.join('n.' + name for name in Brief._fields[:-2])}, n.taint, l.taint FROM notes n"
+    " LEFT JOIN ledger l ON l.about = n.blob"
+)
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -69,11 +69,12 @@ class Brief(NamedTuple):
     title: str
     blob: str
     displayed: str
+    stamp: str | None
 
     @property
-    def taint(self) -> tuple[str, ...]:
-        """The taint that the file displays."""
-        return () if self.displayed == "[]" else ("external",)
+    def tainted(self) -> bool:
+        """Whether the ledger has stamped these bytes with a taint, or the file itself displays one."""
+        return self.displayed != "[]" or self.stamp not in (None, "[]")
 
 
 class Said(NamedTuple):

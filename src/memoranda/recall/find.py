@@ -18,6 +18,7 @@ from memoranda.recall.question import read_question
 from memoranda.recall.ranking import Fact, Ranked, rank
 from memoranda.recall.visibility import Asked, Standing, Visibility
 from memoranda.trust.labels import Taint
+from memoranda.trust.reviews import reviewed_blobs
 from memoranda.trust.standing import Trust, trust_of
 
 _MOST_WITHHELD = 3
@@ -105,7 +106,7 @@ class _Candidates:
         self._as_of = wanted.as_of is not None and not wanted.history
         self._notes: dict[str, Standing] = {}
         self._said: dict[str, Said] = {}
-        self._trust: dict[str, Trust] = {}
+        self._quarantined: set[str] = set()
         self._clean = wanted.clean
         self._withheld: list[str] = []
         self._around: dict[str, Said] = {}
@@ -119,8 +120,7 @@ class _Candidates:
         if unknown:
             notes = self._visibility.judge(self._catalog.briefs(unknown))
             self._notes.update(notes)
-            trust = trust_of(self._catalog, (standing.brief for standing in notes.values()))
-            self._trust.update((key, trust[standing.brief.blob]) for key, standing in notes.items())
+            self._quarantine(notes)
             said |= self._catalog.said([key for key in unknown if key not in notes])
         if self._known_at is not None:
             said = {key: entry for key, entry in said.items() if _recorded(entry) <= self._known_at}
@@ -133,9 +133,16 @@ class _Candidates:
         self._withheld += sorted(closed - set(self._withheld))
         return keys - closed
 
+    def _quarantine(self, notes: Mapping[str, Standing]) -> None:
+        """Remembers which of these notes are tainted and not reviewed; most have no taint, and cost nothing here."""
+        tainted = {key: standing.brief.blob for key, standing in notes.items() if standing.brief.tainted}
+        if tainted:
+            reviewed = reviewed_blobs(self._catalog, tainted.values())
+            self._quarantined.update(key for key, blob in tainted.items() if blob not in reviewed)
+
     def _from_outside(self, key: str) -> bool:
-        if key in self._trust:
-            return self._trust[key].state == "quarantined"
+        if key in self._notes:
+            return key in self._quarantined
         return self._said[key].taint not in (None, "[]")
 
     def withheld(self) -> list[Withheld]:
@@ -172,18 +179,17 @@ class _Candidates:
 
     def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
         """The items of the answer, read in full."""
-        keys = [item.key for item in ranked]
-        rows = {
-            row.row: row for row in self._catalog.rows([self._notes[k].brief.row for k in keys if k in self._notes])
-        }
+        numbers = [self._notes[item.key].brief.row for item in ranked if item.key in self._notes]
+        rows = {row.row: row for row in self._catalog.rows(numbers)}
+        trust = trust_of(self._catalog, rows.values())
         entries = self._catalog.entries_by_key([item.key for item in ranked if item.key in self._said])
         wrote = self._catalog.ledger.wrote(entry.id for entry in entries.values())
         found = []
         for item in ranked:
             if item.key in self._notes:
                 standing = self._notes[item.key]
-                trust = self._trust[item.key]
-                found.append(_note(rows[standing.brief.row], standing, trust, item, words))
+                row = rows[standing.brief.row]
+                found.append(_note(row, standing, trust[row.blob], item, words))
             else:
                 entry = entries[item.key]
                 blob = self._catalog.blob_of(entry.path) or ""

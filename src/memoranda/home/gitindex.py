@@ -25,7 +25,7 @@ class GitIndex:
     """The file `index` of one repository."""
 
     def __init__(
-        self, layout: Layout, git: Git, worktree: Worktree, was: Callable[[str, str | None], set[str]]
+        self, layout: Layout, git: Git, worktree: Worktree, was: Callable[[str, str | None], set[str | None]]
     ) -> None:
         """`was` gives the blobs that a path has had in commits, behind one of them or (None) in all."""
         self._was = was
@@ -165,7 +165,7 @@ class GitIndex:
         Between the commit that the index reflects and the present one any state may be; after a loss of power nobody
         knows what it reflects, and any earlier state may be.
         """
-        return staged == old or (staged is not None and staged in self._was(path, self.reflects()))
+        return staged == old or staged in self._was(path, self.reflects())
 
     def doubt(self) -> None:
         """The machine went down: what was noted of the index may be newer or older than the index."""

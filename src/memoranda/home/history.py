@@ -52,12 +52,15 @@ def walk(git: Git, old: str | None, new: str, *, newest: int | None = None) -> I
         )
 
 
-def past_blobs(git: Git, old: str | None, new: str, path: str) -> set[str]:
-    """The blobs that a path has had in the commits from behind `old` to `new`; the newest thousand that changed it."""
+def past_blobs(git: Git, old: str | None, new: str, path: str) -> set[str | None]:
+    """The blobs that a path has had in the commits from behind `old` to `new`; None when it was not there in one.
+
+    Only the newest thousand commits that changed it are asked.
+    """
     scope = [new] if old is None else [new, f"^{old}"]
     out = git.run("log", "-1000", "-z", "--raw", "--no-renames", "--no-abbrev", "--format=", *scope, "--", path)
     rows = read_raw([field.lstrip(b"\n") for field in out.split(b"\0") if field.strip(b"\n")])
-    return {blob for row in rows for blob in (row.old, row.new) if blob is not None}
+    return {blob for row in rows for blob in (row.old, row.new)}
 
 
 def _time(seconds: int) -> datetime:

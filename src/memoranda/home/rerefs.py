@@ -76,9 +76,7 @@ def locked_refs(layout: Layout) -> list[str]:
     return [str(path.relative_to(layout.common_dir)) for path in places if path.suffix == ".lock" and path.exists()]
 
 
-def move_refs(
-    layout: Layout, refs: Refs, moved: Places, tips: Mapping[str, tuple[str, str]], twin: Path
-) -> RefsMoved:
+def move_refs(layout: Layout, refs: Refs, moved: Places, tips: Mapping[str, tuple[str, str]], twin: Path) -> RefsMoved:
     """Moves every ref to the new objects; those of remotes are deleted, since the remotes keep theirs.
 
     `tips` are (old, new) for refs that go further than `moved` says, `twin` is a file by which our lock is known again.

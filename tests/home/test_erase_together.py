@@ -58,9 +58,7 @@ def start(root: Path, keys: Keys, name: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_writers_and_readers_in_other_processes_go_on(
-    space: Space, context: Context, keys: Keys, home: Path
-) -> None:
+def test_writers_and_readers_in_other_processes_go_on(space: Space, context: Context, keys: Keys, home: Path) -> None:
     secrets = [note(context, space, TEXT.replace("team", f"team {n}")) for n in range(3)]
     kept = note(context, space, "Acme renewed for 24 months.")
     others = [start(home, keys, name) for name in ("berta", "carl")]
@@ -125,9 +123,7 @@ def eraser(space: Space, step: object) -> Eraser:
     return Eraser(repository._pieces(), repository._repair, step)  # type: ignore[arg-type]
 
 
-def test_what_a_person_s_git_brings_in_between_is_written_again_too(
-    space: Space, context: Context, home: Path
-) -> None:
+def test_what_a_person_s_git_brings_in_between_is_written_again_too(space: Space, context: Context, home: Path) -> None:
     secret = note(context, space, TEXT)
     blanks = blanks_of(space, context, secret.id)
     space.one().repository.flush()

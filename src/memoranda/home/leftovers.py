@@ -55,7 +55,10 @@ class Tree:
         self._read = read
 
     def bring(self, changes: Iterable[TreeChange], needles: Needles) -> list[tuple[str, str]]:
-        """Brings the files to the new commit; returns (path, why) of what was left because it is another text."""
+        """Brings the files to the new commit; returns (path, why) of what was left because it is another text.
+
+        An edit that nobody looked for yet is a version of the file: it goes with it when it holds some of the text.
+        """
         left = []
         for change in changes:
             _coming(self._layout.root / change.path).unlink(missing_ok=True)  # of a run that was killed

@@ -12,6 +12,7 @@ from memoranda.home.git import Git
 
 _INDEX_MAGIC = b"\xfftOc\0\0\0\2"
 _BESIDE = (".pack", ".rev", ".bitmap", ".mtimes", ".promisor", ".keep", ".idx")
+_ASIDE = "tmp_objdir-memoranda"
 _DERIVED = ("info/commit-graph", "info/commit-graphs", "pack/multi-pack-index", "info/packs")
 
 
@@ -67,21 +68,28 @@ def purge(git: Git, objects: Path, drop: set[bytes], hints: Mapping[bytes, bytes
 def _pack(git: Git, folder: Path, keep: set[bytes], hints: Mapping[bytes, bytes], promised: bool) -> set[str]:
     """Writes a pack of exactly these objects, looks whether they are all in it, and returns its name."""
     rows = b"".join(b"%s %s\n" % (oid.hex().encode(), _one_line(hints.get(oid, b""))) for oid in sorted(keep))
-    said = git.run("pack-objects", "-q", "--delta-base-offset", "--non-empty", str(folder / "pack"), stdin=rows)
+    aside = folder.parent / _ASIDE  # what Git does not sync must not bear the name of a pack when the power goes
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    said = git.run("pack-objects", "-q", "--delta-base-offset", "--non-empty", str(aside / "pack"), stdin=rows)
     names = {f"pack-{name}" for name in said.decode("ascii").split()}
     written: set[bytes] = set()
     for name in names:
-        written.update(pack_ids(git, folder / f"{name}.idx"))
+        written.update(pack_ids(git, aside / f"{name}.idx"))
         if promised:
-            (folder / f"{name}.promisor").touch()
-        for path in folder.glob(f"{name}.*"):
-            sync_path(path)
+            (aside / f"{name}.promisor").touch()
     if keep - written:
         raise GitFailed(
             "Git left objects out of a new pack.", why=f"{len(keep - written)} are missing.",
             remedy="Nothing was deleted; run `git fsck` in the Home.",
         )  # fmt: skip
+    made = sorted(aside.iterdir(), key=lambda path: path.suffix == ".idx")  # the index last: it makes a pack visible
+    for path in made:
+        sync_path(path)
+    for path in made:
+        path.replace(folder / path.name)
     sync_path(folder)
+    aside.rmdir()
     return names
 
 

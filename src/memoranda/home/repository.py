@@ -241,7 +241,7 @@ class Repository:
         from memoranda.home.erase import Eraser
 
         self.writing_allowed()
-        self.look(context)
+        self._ready()
         done = Eraser(self._pieces(), self._repair).erase(context, blanks, reason)
         self._ready()
         return done

@@ -73,17 +73,18 @@ def list_notes(
     known_words("scope", scopes, SCOPES)
     listed: list[Listed] = []
     for home in space.homes():
-        found: list[NoteRow] = []
         home.refresh(context)
-        catalog = home.indexes.catalog
-        superseded = catalog.superseded()
-        for row in catalog.live_notes(*_narrow(kinds, subject, scopes)):
-            if row.id in superseded and not _is_head(catalog, row.id):
-                continue
-            found.append(row)
-        trust = trust_of(catalog, found)
-        listed += [_listed(home, row, trust[row.blob].state) for row in found]
+        with home.indexes.lock:  # another thread may be in the middle of catching up
+            listed += _heads(home, _narrow(kinds, subject, scopes))
     return listed
+
+
+def _heads(home: OpenHome, narrowed: tuple[str, list[object]]) -> list[Listed]:
+    catalog = home.indexes.catalog
+    superseded = catalog.superseded()
+    found = [row for row in catalog.live_notes(*narrowed) if row.id not in superseded or _is_head(catalog, row.id)]
+    trust = trust_of(catalog, found)
+    return [_listed(home, row, trust[row.blob].state) for row in found]
 
 
 def _narrow(kinds: Sequence[str], subject: str | None, scopes: Sequence[str]) -> tuple[str, list[object]]:
@@ -166,7 +167,8 @@ def chain_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, li
 
     def look(home: OpenHome) -> list[NoteRow] | None:
         home.refresh(context)
-        return home.indexes.catalog.component(note_id) or None
+        with home.indexes.lock:
+            return home.indexes.catalog.component(note_id) or None
 
     found = first_found(space.homes(), look)
     if found is None:
@@ -177,6 +179,11 @@ def chain_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, li
 def the_head(home: OpenHome, note_id: str) -> NoteRow | None:
     """The row that holds now on this id's chain, None when the Home does not know it; ChainConflict for two heads."""
     home.indexes.catch_up()
+    with home.indexes.lock:
+        return _the_head(home, note_id)
+
+
+def _the_head(home: OpenHome, note_id: str) -> NoteRow | None:
     rows = home.indexes.catalog.component(note_id)
     if not rows:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from memoranda.errors import InvalidTime
@@ -48,6 +49,7 @@ def erased_on(text: str) -> str | None:
     return day
 
 
+@lru_cache(maxsize=65536)  # the versions of a journal repeat their headings
 def _is_heading(line: bytes) -> bool:
     found = _HEADING.match(line)
     if found is None:
@@ -85,14 +87,14 @@ def parts_of(data: bytes, first: int, last: int) -> list[Part]:
 def blank(data: bytes, parts: Sequence[Part], mark: bytes) -> bytes:
     """The file with these parts blanked where it holds them."""
     lines = data.split(b"\n")
-    by_entry = {part.entry for part in parts if part.entry is not None}
-    spans = list(_entries(lines, by_entry)) if by_entry else []
+    by_entry: dict[str, list[Part]] = {}
     for part in parts:
         if part.entry is None:
             _blank_block(lines, 0, len(lines), part, mark)
-        for name, start, stop in spans:
-            if name != part.entry:
-                continue
+        else:
+            by_entry.setdefault(part.entry, []).append(part)
+    for name, start, stop in list(_entries(lines, by_entry)):
+        for part in by_entry[name]:
             if part.at is None:
                 _clear(lines, range(start + 1, stop), mark)
             else:

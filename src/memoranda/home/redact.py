@@ -13,12 +13,18 @@ from memoranda.home.needles import NOTHING, Needles
 
 _OURS = b"\nMemoranda-Op: "
 _SIGNED = re.compile(rb"^-----BEGIN (?:PGP|SSH) (?:SIGNATURE|MESSAGE)-----$", re.M)
+_NAME = re.compile(rb"[0-9a-z_]+")
 _FILLER = "erased"
 
 
 def is_segment(data: bytes) -> bool:
     """Whether a blob is a segment of a ledger: JSON objects, each with its MAC."""
     return data.startswith(b'{"') and b',"mac":"' in data.split(b"\n", 1)[0]
+
+
+def names_any(line: bytes, ids: frozenset[bytes]) -> bool:
+    """Whether a line of a ledger names one of these blobs, notes or entries."""
+    return not ids.isdisjoint(_NAME.findall(line))
 
 
 class LedgerLines:
@@ -33,7 +39,7 @@ class LedgerLines:
 
     def __init__(self, needles: Needles, about: Iterable[str], paths: Iterable[str], pens: Sequence[Pen]) -> None:
         self._needles = needles
-        self._about = [name.encode() for name in about]
+        self._about = frozenset(name.encode() for name in about)
         self._pens = pens
         self._paths = sorted({form for path in paths for form in (path, quote(path, safe="/"))}, key=len, reverse=True)
         self._memo: dict[bytes, bytes] = {}
@@ -57,7 +63,7 @@ class LedgerLines:
         if not isinstance(fields, dict):
             return line
         mac = fields.pop("mac", None)
-        near = any(name in line for name in self._about)
+        near = names_any(line, self._about)
         clean = self._clean(fields, near)
         if clean == fields:
             return line

@@ -15,7 +15,7 @@ from memoranda.home.blanking import Part, blank
 from memoranda.home.git import CatFile
 from memoranda.home.needles import ENTRY_GOES, LINE, NOTE_GOES, Needles, text_of, words_of
 from memoranda.home.objects import TREE_MODE
-from memoranda.home.redact import is_segment
+from memoranda.home.redact import is_segment, names_any
 
 ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.S)
 _LINK_MODE = b"160000"
@@ -71,7 +71,7 @@ class Surveyor:
         self._parts = parts
         self._blocks = [part for part in parts if part.entry is None]
         self._s = Survey(gone=set(named))
-        self._about = [*(blob.hex().encode() for blob in self._s.gone), *needles.notes, *needles.entries]
+        self._about = frozenset((*(b.hex().encode() for b in self._s.gone), *needles.notes, *needles.entries))
         self._holders: dict[str, set[bytes]] = defaultdict(set)  # a word or a line of the text -> blobs
         self._common: set[str] = set()  # what too many hold
         self._same: set[bytes] = set()  # blobs that bear the id of a note that goes
@@ -149,7 +149,7 @@ class Surveyor:
             return set()
         if not isinstance(fields, dict):
             return set()
-        if any(about in line for about in self._about):
+        if names_any(line, self._about):
             fields = {key: value for key, value in fields.items() if key not in _FREE}
         text = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")
         return words_of(text_of(text)) & self._needles.words

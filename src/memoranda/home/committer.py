@@ -215,7 +215,7 @@ class Committer:
         if (self._layout.own / "erasing" / "plan.json").exists():
             return "an erasing has to be finished first"
         reason = None
-        for _ in range(_TRIES):
+        for _ in range(_TRIES * (10 if patient else 1)):
             if (reason := self._activity.busy(patient=patient)) is not None:
                 return reason
             try:
@@ -231,6 +231,7 @@ class Committer:
     def _commit_group(self) -> int:
         """One group; how many records it had."""
         before = self._settle()
+        self._release()  # the last group is finished, or was overtaken and is made again
         self._log.refresh()
         self._log.forget(before.seq)
         todo = self._log.after(before.seq)[:_GROUP]
@@ -260,11 +261,14 @@ class Committer:
             moves.insert(0, RefMove(branch, main, head, f"memoranda: {len(todo)} record(s)"))
         self._store.move(moves)
         self.moved(main, head)
-        while self._handles:  # those of groups that were overtaken as well
-            self._store.release(self._handles.pop())
+        self._release()
         self._fresh = {}
         self._log.forget(last.seq)
         return len(todo)
+
+    def _release(self) -> None:
+        while self._handles:
+            self._store.release(self._handles.pop())
 
     def _commits(self, main: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]) -> str | None:
         """Makes one commit a record on `main`; returns the last one."""

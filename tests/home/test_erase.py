@@ -228,9 +228,10 @@ def test_refused_while_a_person_is_at_work(space: Space, context: Context, home:
     space.one().repository.flush()
     blanks = blanks_of(space, context, secret.id)
     before = objects(home)
-    for path in (".git/MERGE_HEAD", ".git/index.lock", ".git/refs/tags/v1.lock"):
-        (home / path).parent.mkdir(exist_ok=True)
-        (home / path).write_text(git(home, "rev-parse", "HEAD"))
+    traces = ("MERGE_HEAD", "index.lock", "refs/tags/v1.lock", "packed-refs.lock", "gc.pid", "worktrees/a/REVERT_HEAD")
+    for path in (f".git/{trace}" for trace in traces):
+        (home / path).parent.mkdir(exist_ok=True, parents=True)
+        (home / path).write_text(f"{os.getpid()} here" if "gc" in path else git(home, "rev-parse", "HEAD"))
         with pytest.raises(HomeBusy) as caught:
             space.one().repository.erase(context, blanks, "asked for")
         assert caught.value.code == "memory_home_busy"
@@ -238,6 +239,18 @@ def test_refused_while_a_person_is_at_work(space: Space, context: Context, home:
     assert objects(home) == before
     assert not (home / ".git/memoranda/erasing").exists()
     assert erase(space, context, secret.id).found == ()
+
+
+def test_what_was_deleted_before(space: Space, context: Context, home: Path, secret: Remembered) -> None:
+    blanks = blanks_of(space, context, secret.id)
+    space.one().repository.flush()
+    (home / secret.path).unlink()
+    assert secret.path not in {item.path for item in listing.list_notes(context, space)}
+    assert space.one().repository.erase(context, blanks, "asked for").found == ()
+    assert space.one().repository.erasures.erased_blobs() == {blob_of(secret)}
+    space.close()
+    assert places(home, RARE) == []
+    assert_sound(home)
 
 
 def test_a_reason_may_not_repeat_it(space: Space, context: Context, home: Path, secret: Remembered) -> None:

@@ -26,7 +26,7 @@ from memoranda.home.plan import Lines, Plan
 from memoranda.home.prepare import Pieces, Preparation, Texts, known_blobs, list_objects, texts_of
 from memoranda.home.purge import alternates, still_there
 from memoranda.home.redact import Messages
-from memoranda.home.rerefs import linked_worktrees, locked_refs
+from memoranda.home.rerefs import linked_worktrees, under_way
 from memoranda.home.survey import Survey
 from memoranda.notes.ids import new_id
 
@@ -192,9 +192,7 @@ class Eraser:
         reason = flush()
         if reason is None and p.log.after(p.committer.position().seq):
             reason = "what was written last cannot be committed yet"
-        locks = locked_refs(p.layout)
-        if reason is None and locks:
-            reason = f"{locks[0]} is locked"
+        reason = reason or under_way(p.layout)
         if reason is not None:
             raise _busy(reason)
         _, _, records = p.log.unsafe()  # nothing will be able to restore a file from the log later

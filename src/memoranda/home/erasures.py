@@ -160,6 +160,10 @@ class Erasures:
                     break
         return leads
 
+    def erased_blobs(self) -> set[str]:
+        """The blobs that went whole: one that is here again came back, with an old clone or from a person."""
+        return {moved.old.hex() for item in self.maps() for moved in item if moved.kind == "b" and moved.new is None}
+
     def lost(self, path: str) -> str | None:
         """The day on which the file at this path was erased, None when it was not."""
         maps = self.maps()

@@ -21,6 +21,7 @@ from memoranda.home.leftovers import Tree, sweep_git_dir
 from memoranda.home.needles import Needles
 from memoranda.home.plan import Plan
 from memoranda.home.prepare import Pieces, Texts
+from memoranda.home.purge import still_there
 from memoranda.home.redact import Messages
 from memoranda.home.rerefs import (
     all_refs,
@@ -35,6 +36,7 @@ from memoranda.home.store import TreeChange
 PURGING = "purging"  # from when on this stands beside the plan, old objects may be missing
 _TRIES = 50
 _STEP = 0.02
+_PACKINGS = 3
 _GENERATED = "memory/MEMORY.md"
 
 
@@ -222,9 +224,12 @@ class Finisher:
         write_durably(self._p.folder / PURGING, b"")
 
     def _objects(self) -> None:
-        store = self._p.store
-        with store.packing():
-            store.erase(self._drop() - self._needed, hints=self._plan.hints, merge=self._plan.packs)
+        p, drop = self._p, self._drop() - self._needed
+        with p.store.packing():
+            for _ in range(_PACKINGS):
+                p.store.erase(drop, hints=self._plan.hints, merge=self._plan.packs)
+                if not still_there(p.git, p.layout.objects, drop):  # else a Git was joining packs meanwhile
+                    break
 
     def _end(self) -> None:
         for name in (plans.PLAN, plans.OBJECTS, PURGING):

@@ -19,6 +19,9 @@ _LONG = 5  # characters from which a word is looked for inside longer ones too, 
 LINE = "="  # before a line of the text among words, of which none has this
 ENTRY_GOES, NOTE_GOES = 1, 2
 _MEMO = 400_000  # lines
+_REPEATED = 4096  # bytes; a longer line is not remembered
+_LARGE = 64 << 10  # bytes; a larger binary file is looked through for words only
+_RUN_OF_LETTERS = re.compile(rb"[0-9a-z\x80-\xff]{3,}")
 _RUN = 3  # words in a row that are no accident
 
 
@@ -111,9 +114,11 @@ class Needles:
         """What one line holds."""
         hit = self._memo.get(line)
         if hit is None:
-            if len(self._memo) > _MEMO:
-                self._memo.clear()
-            hit = self._memo[line] = self._look(line)
+            hit = self._look(line)
+            if len(line) < _REPEATED:
+                if len(self._memo) > _MEMO:
+                    self._memo.clear()
+                self._memo[line] = hit
         return hit
 
     def _look(self, line: bytes) -> Hit:
@@ -129,33 +134,26 @@ class Needles:
         phrases = frozenset(p for word in words for p in self._phrases.get(word, ()) if p in text)
         return Hit(words, phrases, entry, note) if words or entry or note else NOTHING
 
-    def look_through(self, data: bytes) -> list[Hit]:
-        """What the lines of a file hold, line by line, without those that hold nothing."""
-        found = []
+    def look_through(self, data: bytes) -> set[Hit]:
+        """What the lines of a file hold, without those that hold nothing."""
+        if len(data) > _LARGE and b"\0" in data[:_LARGE]:  # a picture, a recording: its lines are none
+            words = {run.decode("utf-8", "ignore") for run in _RUN_OF_LETTERS.findall(data.lower())} & self.words
+            return {Hit(frozenset(words))} if words else set()
+        found: set[Hit] = set()
         memo = self._memo
         for line in data.split(b"\n"):
             hit = memo.get(line)
             if hit is None:
                 hit = self.look(line)
-                memo = self._memo
             if hit is not NOTHING:
-                found.append(hit)
+                found.add(hit)
         return found
 
     def gather(self, data: bytes) -> tuple[set[str], int]:
         """All words and (behind `LINE`) lines of the text in a file, and whether an entry or a note of it goes."""
-        seen: set[Hit] = set()
-        memo = self._memo
-        for line in data.split(b"\n"):
-            hit = memo.get(line)
-            if hit is None:
-                hit = self.look(line)
-                memo = self._memo
-            if hit is not NOTHING:
-                seen.add(hit)
         words: set[str] = set()
         about = 0
-        for hit in seen:
+        for hit in self.look_through(data):
             words |= hit.words
             words.update(LINE + phrase for phrase in hit.phrases)
             about |= ENTRY_GOES * (hit.entry is not None) | NOTE_GOES * (hit.note is not None)
@@ -175,11 +173,10 @@ class Needles:
             return True
         if apart or b"\0" not in data:
             return False
-        text = text_of(data)  # a binary file, in which nothing separates one text from the next
+        low = data.lower()  # a binary file, in which nothing separates one text from the next
         long = (word for word in self.rare if len(word) >= _LONG)
-        return any(word in text for word in long) or any(
-            p in text for ps in self._phrases.values() for p in ps if p not in self.common
-        )
+        lines = (line for line in self.phrases_in_order() if line not in self.common)
+        return any(text.encode("utf-8", "replace") in low for text in (*long, *lines))
 
     def _left(self, hit: Hit) -> bool:
         return not hit.words.isdisjoint(self.rare) or not hit.phrases <= self.common

@@ -16,6 +16,7 @@ from memoranda.home.store import RefMove
 
 _NOTE = "memoranda: erase"
 _REMOTE = "refs/remotes/"
+_TRACES = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer")
 _ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])")
 _PSEUDO = re.compile(r"[A-Z][A-Z_]*")
 
@@ -70,10 +71,22 @@ def _packed(common_dir: Path) -> dict[str, str]:
     return {row[1]: row[0] for row in rows if len(row) == 2}
 
 
-def locked_refs(layout: Layout) -> list[str]:
-    """The locks of refs that somebody holds."""
+def under_way(layout: Layout) -> str | None:
+    """What somebody's Git is doing that would not survive a new history; None when nothing is seen."""
     places = [*_files(layout.common_dir / "refs"), layout.common_dir / "packed-refs.lock"]
-    return [str(path.relative_to(layout.common_dir)) for path in places if path.suffix == ".lock" and path.exists()]
+    for path in (*places, layout.objects / "maintenance.lock"):
+        if path.suffix == ".lock" and path.exists():
+            return f"{path.relative_to(layout.common_dir)} is locked"
+    for place in git_dirs(layout):
+        for trace in _TRACES:
+            if (place / trace).exists():
+                return f"Git is busy in {place.name} ({trace})"
+    try:
+        words = (layout.common_dir / "gc.pid").read_text(encoding="utf-8", errors="replace").split()
+        os.kill(int(words[0]), 0)
+    except (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError):
+        return None
+    return "Git is packing this Home (gc.pid)"
 
 
 def move_refs(layout: Layout, refs: Refs, moved: Places, tips: Mapping[str, tuple[str, str]], twin: Path) -> RefsMoved:

@@ -142,6 +142,10 @@ class GitIndex:
             return False
         bring_forward(entries, touched, self._ours, self._worktree.status_of_ours, self._worktree.executable)
         write_entries(self._fresh, entries)
+        status = self._worktree.status_of_ours
+        if any(new is not None and status(path, new) is None for path, (_, new) in touched.items()):
+            # Another process wrote them: Git learns their times, else every look would have to read them.
+            self._refresh()
         return True
 
     def _by_git(self, touched: Mapping[str, tuple[str | None, str | None]], before: tuple[int, int] | None) -> None:
@@ -157,6 +161,9 @@ class GitIndex:
         if rows:
             stdin = "".join(row + "\0" for row in rows).encode("utf-8", "surrogateescape")
             self._git.call("update-index", "--no-split-index", "-z", "--index-info", stdin=stdin, index=self._fresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
         self._git.call("update-index", "--no-split-index", "-q", "--refresh", accept=(0, 1), index=self._fresh)
 
     def _ours(self, path: str, staged: str | None, old: str | None) -> bool:

@@ -64,16 +64,19 @@ class Follower:
 
 
 def main(root: str, keys: str, part: str) -> None:
+    """Follows until nothing more will come. Commits and Git's index are the business of the process that imports: it
+    knows what it has written, and so the repository is let go here without its last tidying."""
     context = Context()
-    with Repository(Path(root), context, Keys(Path(keys))) as repository:
-        indexes = Indexes(repository, context)
-        catch_up = indexes.catch_up_catalog if part == "catalog" else indexes.catch_up_content
-        try:
-            while _told_or_waited():
-                catch_up()
+    repository = Repository(Path(root), context, Keys(Path(keys)))
+    indexes = Indexes(repository, context)
+    catch_up = indexes.catch_up_catalog if part == "catalog" else indexes.catch_up_content
+    try:
+        while _told_or_waited():
             catch_up()
-        finally:
-            indexes.close()
+        catch_up()
+    finally:
+        indexes.close()
+        repository.store.close()
 
 
 def _told_or_waited() -> bool:

@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from bench._common import CACHE, Line, Options, context, discard, files, new_home, opened, within
 from memoranda.index.indexes import Indexes
@@ -23,43 +23,54 @@ TITLE = "import: a folder of Markdown files"
 def run(options: Options) -> Iterator[Line]:
     for size in options.sizes(100_000):
         source = files(size)
-        bare, _, _ = _ours(source, size, "import-bare", indexes=False)
-        discard(CACHE / "import-bare")
+        bare = _ours(source, size, "import-bare", indexes=False, scanning=False)
         parts = _yardstick(source)
-        whole, progress, left = _ours(source, size, f"home-{size}", indexes=True)
+        whole = _ours(source, size, "import-whole", indexes=True, scanning=False)
+        scanned = _ours(source, size, f"home-{size}", indexes=True, scanning=True)
         (CACHE / f"home-{size}.done").touch()  # it stays for the rows that follow
+        discard(CACHE / "import-bare")
+        discard(CACHE / "import-whole")
         yard = sum(parts.values())
         told = " + ".join(parts)
-        yield within(f"import {size:,} files", whole, told, yard, 2, unit="s")
+        yield within(f"import {size:,} files", whole.seconds, told, yard, 2, unit="s")
+        yield Line("  with the scanning for secrets", scanned.seconds, "s", told, yard, scanned.seconds / yard)
         less = yard - parts["FTS5"]
-        yield Line(
-            "  the same without catalog and lexical index", bare, "s", "reading + fast-import", less, bare / less
-        )
+        what = "  without catalog, lexical index and scanning"
+        yield Line(what, bare.seconds, "s", "reading + fast-import", less, bare.seconds / less)
         for name, seconds in parts.items():
             yield Line(f"  yardstick: {name}", seconds, "s")
-        yield Line("  reports of progress", progress, "")
-        if left:
+        yield Line("  reports of progress", whole.reports, "")
+        if left := scanned.left:
             yield Line("  files left alone", len(left), "", note=f"the first: {left[0][0]}: {left[0][1]}")
 
 
-def _ours(source: Path, size: int, name: str, *, indexes: bool) -> tuple[float, int, tuple[Any, ...]]:
-    """(seconds until all is committed and the Home is closed, reports of progress, what was not taken and why)."""
+class _Import(NamedTuple):
+    """Seconds until all is committed and the Home is closed, reports of progress, what was not taken and why."""
+
+    seconds: float
+    reports: int
+    left: tuple[tuple[str, str], ...]
+
+
+def _ours(source: Path, size: int, name: str, *, indexes: bool, scanning: bool) -> _Import:
     root = new_home(name)
     reports: list[str] = []
-    catch_up, many = Indexes.catch_up, importing._MANY
+    kept = Indexes.catch_up, importing._MANY, importing.admit  # type: ignore[attr-defined]
     if not indexes:
         Indexes.catch_up = lambda self: self.repository.snapshot()  # type: ignore[method-assign]
         importing._MANY = size + 1  # no second process that makes them meanwhile
+    if not scanning:
+        importing.admit = lambda _data, _path: None  # type: ignore[attr-defined]
     try:
         started = time.perf_counter()
         with opened(root) as (space, _):
             done = importing.import_folder(context(), space, source, lambda what, _n, _all: reports.append(what))
         took = time.perf_counter() - started
     finally:
-        Indexes.catch_up, importing._MANY = catch_up, many  # type: ignore[method-assign]
+        Indexes.catch_up, importing._MANY, importing.admit = kept  # type: ignore[attr-defined,method-assign]
     if done.taken + len(done.left) != size:
         raise RuntimeError(f"{done.taken} of {size} files were taken")
-    return took, len(reports), done.left
+    return _Import(took, len(reports), done.left)
 
 
 def _yardstick(source: Path) -> dict[str, float]:

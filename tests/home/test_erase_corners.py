@@ -129,9 +129,7 @@ def test_a_ledger_of_another_installation(space: Space, context: Context, home: 
     assert_sound(home)
 
 
-def test_a_home_in_a_linked_worktree(
-    space: Space, context: Context, home: Path, keys: Keys, tmp_path: Path
-) -> None:
+def test_a_home_in_a_linked_worktree(space: Space, context: Context, home: Path, keys: Keys, tmp_path: Path) -> None:
     kept = note(context, space, "Acme renewed for 24 months.")
     space.close()
     git(home, "worktree", "add", "-q", "-b", "second", str(tmp_path / "second"))

@@ -17,6 +17,7 @@ from typing import Any
 
 from memoranda.errors import IndexDamaged
 from memoranda.index import pending, testimony
+from memoranda.index.journal_mode import write_ahead
 from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
 from memoranda.notes.times import from_ms, to_ms
@@ -74,7 +75,7 @@ class Catalog:
         directory.mkdir(parents=True, exist_ok=True)
         try:
             db = sqlite3.connect(directory / FILE, timeout=60, isolation_level=None, check_same_thread=False)
-            db.execute("PRAGMA journal_mode = WAL")
+            write_ahead(db)
             db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
                 db.executescript(_SCHEMA + testimony.SCHEMA + pending.SCHEMA)

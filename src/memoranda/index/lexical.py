@@ -28,6 +28,7 @@ from memoranda.index._scoring import K1, B, Result, Scoring
 from memoranda.index._store import LIVE, RETIRED, SCHEMA, View, read_view
 from memoranda.index._write import Applied, Document, Writer
 from memoranda.index.analysis import ANALYSIS_VERSION, Query
+from memoranda.index.journal_mode import write_ahead
 from memoranda.index.recipe import Recipe
 
 __all__ = ["Accept", "Applied", "Counts", "Document", "Held", "LexicalIndex", "Match", "Query", "Scores"]
@@ -78,7 +79,7 @@ class LexicalIndex:
         with _named_errors():
             db = sqlite3.connect(directory / FILE, timeout=60, isolation_level=None, check_same_thread=False)
             try:
-                db.execute("PRAGMA journal_mode=WAL")
+                write_ahead(db)
                 # A killed process loses nothing by OFF; a power cut may damage the file, and NORMAL costs one sync
                 # a checkpoint against it.
                 db.execute("PRAGMA synchronous=NORMAL")

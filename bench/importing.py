@@ -60,7 +60,7 @@ def _ours(source: Path, size: int, name: str, *, indexes: bool, scanning: bool) 
         Indexes.catch_up = lambda self: self.repository.snapshot()  # type: ignore[method-assign]
         importing._MANY = size + 1  # no second process that makes them meanwhile
     if not scanning:
-        importing.admit = lambda _data, _path: None  # type: ignore[attr-defined]
+        importing.admit = lambda _data, _path: None  # type: ignore[assignment,attr-defined]
     try:
         started = time.perf_counter()
         with opened(root) as (space, _):

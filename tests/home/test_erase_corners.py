@@ -231,3 +231,15 @@ def test_an_edit_of_another_text_at_its_place_is_left(space: Space, context: Con
     done = repository.erase(context, blanks, "asked for")
     assert (secret.path, "it was edited and holds another text") in done.remains
     assert [item.path for item in listing.list_notes(context, space)] == [secret.path]
+
+
+def test_a_signature_that_no_longer_fits_is_left_out(space: Space, context: Context, home: Path) -> None:
+    secret = note(context, space, TEXT)
+    space.one().repository.flush()
+    data = git(home, "cat-file", "commit", "HEAD")
+    signed = data.replace("\n\n", "\ngpgsig -----BEGIN SSH SIGNATURE-----\n abc\n -----END SSH SIGNATURE-----\n\n", 1)
+    made = git(home, "hash-object", "-t", "commit", "-w", "--stdin", stdin=signed.encode()).strip()
+    git(home, "update-ref", "refs/heads/main", made)
+    done = space.one().repository.erase(context, blanks_of(space, context, secret.id), "asked for")
+    assert "gpgsig" not in git(home, "cat-file", "commit", "HEAD")
+    assert "1 signature(s)" in dict(done.remains)

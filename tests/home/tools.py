@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,29 @@ def texts(context: Context, space: Space) -> dict[str, str]:
         assert row is not None
         found[item.path] = row.body
     return found
+
+
+CITED = ("https://example.org/x",)  # with a source of its own a note needs no entry in the journal
+
+
+def opened(root: Path, context: Context) -> Space:
+    """The Home at `root` with the keys that lie beside it."""
+    return Space(context, Keys(root.parent / "keys"), root, None)
+
+
+def bodies(context: Context, space: Space) -> set[str]:
+    return set(texts(context, space).values())
+
+
+def quiet(space: Space) -> None:
+    """What the background does when nobody has written for a moment."""
+    assert space.one().repository.flush() is None
+    while not space.one().repository.tidy():
+        time.sleep(0.01)
+
+
+def head(root: Path) -> str:
+    return git(root, "rev-parse", "HEAD").strip()
 
 
 def rows(space: Space) -> dict[str, list[tuple[object, ...]]]:

@@ -134,14 +134,42 @@ class Preparation:
 
     def plan(self, branch: str, head: str, at: datetime) -> Plan | None:
         """Looks through the Home and writes what takes the place of what goes; None when nothing has to."""
-        p = self._p
         self._by = Signature("Memoranda", "memoranda@localhost", at)
-        sink = Sink(lambda objects: self._handles.append(p.store.put(objects)))
-        with p.reader() as reader:
+        sink = Sink(lambda objects: self._handles.append(self._p.store.put(objects)))
+        if not self._write_again(sink, head):
+            return None
+        sink.flush()
+        s, r = self.survey, self.rewriter
+        moved = {old: new for old, new in r.moved.items() if old in s.ids}
+        ledger = self._ledger_tip(sink, moved, at)
+        tips = self._note_tips(sink, moved) | ({LEDGER_REF: (ledger[0], ledger[1])} if ledger[0] is not None else {})
+        sink.flush()
+        words, phrases = self.needles.words_in_order(), self.needles.phrases_in_order()
+        return Plan(
+            {**self._header, "paths": sorted(self._p.erasures.path_key(_text(path)) for path in s.gone_paths)},
+            branch,
+            (head, _led(moved, head)),
+            ledger,
+            tips,
+            tuple(oid.hex() for oid in sorted(s.gone)),
+            tuple(self._whole),
+            tuple(self._lines),
+            tuple(n for n, word in enumerate(words) if word in self.needles.rare),
+            tuple(n for n, phrase in enumerate(phrases) if phrase in self.needles.common),
+            tuple(handle.stem for handle in self._handles if isinstance(handle, Path)),
+            moved,
+            r.silent,
+            {old: self._kind(old) for old in moved},
+            r.hints,
+        )
+
+    def _write_again(self, sink: Sink, head: str) -> bool:
+        """Finds what has to go and writes the objects without it; whether there is anything."""
+        with self._p.reader() as reader:
             surveyor = Surveyor(reader, self.needles, [bytes.fromhex(oid) for oid in self._whole], self.parts)
-            self.survey = s = surveyor.survey(self._objects(), head, self._staged())
+            self.survey = s = surveyor.survey(list_objects(self._p.git), head, self._staged())
             if not (s.gone & s.ids or s.lines):
-                return None
+                return False
             self.rewriter = r = Rewriter(reader, sink, s, self.parts, mark_of(self._header["day"]))
             about = [*(oid.hex() for oid in s.gone), *(n.decode() for n in self.needles.notes | self.needles.entries)]
             self.messages = Messages(self.needles, self._header["day"])
@@ -158,35 +186,7 @@ class Preparation:
             r.trees(surveyor.above(s.ledger_bearers))
             r.commits(self.messages)
             r.tags(self.messages)
-        sink.flush()
-        moved = {old: new for old, new in r.moved.items() if old in s.ids}
-        kinds = {old: self._kind(old) for old in moved}
-        ledger = self._ledger_tip(sink, moved, at)
-        tips = {LEDGER_REF: ledger} if ledger[0] is not None else {}
-        tips |= self._note_tips(sink, moved)
-        sink.flush()
-        words, phrases = self.needles.words_in_order(), self.needles.phrases_in_order()
-        return Plan(
-            {**self._header, "paths": sorted(p.erasures.path_key(_text(path)) for path in s.gone_paths)},
-            branch,
-            (head, _led(moved, head)),
-            ledger,
-            {name: (old, new) for name, (old, new) in tips.items() if old is not None},
-            tuple(oid.hex() for oid in sorted(s.gone)),
-            tuple(self._whole),
-            tuple(self._lines),
-            tuple(n for n, word in enumerate(words) if word in self.needles.rare),
-            tuple(n for n, phrase in enumerate(phrases) if phrase in self.needles.common),
-            tuple(handle.stem for handle in self._handles if isinstance(handle, Path)),
-            moved,
-            r.silent,
-            kinds,
-            r.hints,
-        )
-
-    def _objects(self) -> dict[str, list[str]]:
-        """kind -> ids of every object, in an order in which they are read quickly."""
-        return list_objects(self._p.git)
+        return True
 
     def _staged(self) -> dict[bytes, bytes]:
         return Tree(self._p.layout, self._p.git, self._p.worktree, (), b"", lambda _oid: b"").staged()
@@ -249,10 +249,10 @@ class Preparation:
         cited = [bytes.fromhex(name) for rev in sorted(s.cited) for name in _beginning(commits, rev)]
         return [Moved("b", oid, moved[oid]) for oid in blobs] + [Moved("c", oid, moved[oid]) for oid in cited]
 
-    def _note_tips(self, sink: Sink, moved: Mapping[bytes, bytes | None]) -> dict[str, tuple[str | None, str]]:
+    def _note_tips(self, sink: Sink, moved: Mapping[bytes, bytes | None]) -> dict[str, tuple[str, str]]:
         """(old, new) of the refs below refs/notes: their files are named by the commits that they are about."""
         p = self._p
-        tips: dict[str, tuple[str | None, str]] = {}
+        tips: dict[str, tuple[str, str]] = {}
         for name, old in all_refs(p.layout.common_dir).items():
             if not name.startswith("refs/notes/"):
                 continue

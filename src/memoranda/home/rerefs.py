@@ -47,7 +47,8 @@ def linked_worktrees(layout: Layout) -> list[str]:
         try:
             found.append((place / "gitdir").read_text(encoding="utf-8").strip().removesuffix("/.git"))
         except FileNotFoundError:
-            found.append(str(place.parent))  # the main one, of which the Home is a linked one
+            if place == layout.common_dir:
+                found.append(str(place.parent))  # the main one, of which the Home is a linked one
     return found
 
 
@@ -56,9 +57,9 @@ def all_refs(common_dir: Path) -> dict[str, str]:
     found = _packed(common_dir)
     for path in _files(common_dir / "refs"):
         if path.suffix != ".lock":
-            text = path.read_text(encoding="utf-8", errors="replace").strip()
-            if len(text) == 40:
-                found[path.relative_to(common_dir).as_posix()] = text
+            text = path.read_bytes().strip()
+            if _ID.fullmatch(text):
+                found[path.relative_to(common_dir).as_posix()] = text.decode()
     return found
 
 

@@ -95,7 +95,7 @@ def read_lines(data: bytes) -> Iterator[dict[str, Any]]:
     for line in data.splitlines():
         try:
             fields = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(fields, dict):
             yield fields

@@ -22,7 +22,7 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 5)
+RECIPE = Recipe("catalog", 6)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -41,6 +41,7 @@ CREATE INDEX IF NOT EXISTS notes_id ON notes (id);
 CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
 CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
 CREATE INDEX IF NOT EXISTS notes_live ON notes (path, live) WHERE live = 1;
+CREATE INDEX IF NOT EXISTS notes_facts ON notes (subject) WHERE live = 1 AND kind = 'fact';
 CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (old, new, row)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS edges_row ON edges (row);
@@ -166,16 +167,28 @@ class Catalog:
         """The notes that supersede another or are superseded."""
         return list(self.live_notes("AND (n.supersedes != '[]' OR n.id IN (SELECT old FROM edges))"))
 
-    def shared_ids(self) -> dict[str, list[str]]:
-        """The ids that several files have, with their paths."""
+    def shared_ids(self, among: Iterable[str] | None = None) -> dict[str, list[str]]:
+        """The ids that several files have, all or those among these, with their paths."""
         found: dict[str, list[str]] = {}
+        wanted = None if among is None else sorted(set(among))
+        some = "" if wanted is None else f"AND id IN ({_marks(wanted)})"
         query = (
             "SELECT id, path FROM notes WHERE live = 1 AND id IN"
-            " (SELECT id FROM notes WHERE live = 1 GROUP BY id HAVING count(*) > 1) ORDER BY id, path"
+            f" (SELECT id FROM notes WHERE live = 1 {some} GROUP BY id HAVING count(*) > 1) ORDER BY id, path"
         )
-        for note_id, path in self.db.execute(query):
+        for note_id, path in self.db.execute(query, wanted or ()):
             found.setdefault(note_id, []).append(path)
         return found
+
+    def facts_about(self, subject: str) -> list[NoteRow]:
+        """The facts about exactly this subject that files hold now, by path."""
+        return list(self.live_notes("AND n.kind = 'fact' AND n.subject = ?", (subject,)))
+
+    def crowded_facts(self) -> Iterator[NoteRow]:
+        """The facts that share subject and scope with another fact, by path."""
+        fact = "live = 1 AND kind = 'fact' AND subject IS NOT NULL"
+        groups = f"SELECT subject, scope FROM notes WHERE {fact} GROUP BY subject, scope"
+        return self.live_notes(f"AND n.kind = 'fact' AND (n.subject, n.scope) IN ({groups} HAVING count(*) > 1)")
 
     def nas_sources(self) -> Iterator[tuple[str, str, str]]:
         """(id, path, source) of every pointer into a Home that a note cites."""

@@ -223,7 +223,7 @@ class CatchUp:
         for text in texts:
             for fields in read_lines(text.encode()):
                 name = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-                yield Line(fields, name, pen.vouches(text))
+                yield Line(fields, name, pen.vouches(text), text, replica)
 
     def _ledger(self, commit: str | None) -> None:
         """Takes in the ledger's lines that are new since the last time: segments only ever grow."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
 from memoranda.index.lexical import Document, LexicalIndex
 from memoranda.index.recipe import Manifest, Recipe, read_manifest
+from memoranda.index.testimony import Review, vouched
 from memoranda.notes.journal import agent_of
 from memoranda.notes.times import format_instant
 
@@ -45,10 +46,20 @@ class IndexStatus:
 
 
 class Indexes:
-    """The indexes of one repository; opened lazily, usable from several threads one at a time."""
+    """The indexes of one repository; opened lazily, usable from several threads one at a time.
 
-    def __init__(self, repository: Repository, context: Context, progress: Progress | None = None) -> None:
+    `counts` tells which reviews count here; by default those that this installation wrote.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        context: Context,
+        progress: Progress | None = None,
+        counts: Callable[[Review], bool] = vouched,
+    ) -> None:
         self.repository = repository
+        self._counts = counts
         self._context = context
         self._progress = progress
         self._catalog: Catalog | None = None
@@ -61,6 +72,8 @@ class Indexes:
     def catalog(self) -> Catalog:
         if self._catalog is None:
             self._catalog = self._open_catalog()
+            self._catalog.ledger.vouches = lambda replica, text: self.repository.pen(replica).vouches(text)
+            self._catalog.ledger.counts = self._counts
         return self._catalog
 
     @property

@@ -2,17 +2,22 @@
 
 A line counts as vouched when its MAC is right under this installation's key. Reviews, tombstones and everything that
 would make more of a note count only when vouched; a line that makes less of it (a taint) always counts.
+
+Reviews are kept as the lines that they are and judged whenever they are asked for: the catalog is a file in the Home,
+and a row that somebody wrote into it must vouch for nothing.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memoranda.errors import InvalidTime
+from memoranda.home.ledger import read_lines
 from memoranda.notes.times import from_ms, parse_instant, to_ms
 
 SCHEMA = """
@@ -25,8 +30,8 @@ CREATE TABLE IF NOT EXISTS sessions (
   source TEXT, what TEXT, vouched INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sessions_session ON sessions (session);
 CREATE TABLE IF NOT EXISTS reviews (
-  line TEXT PRIMARY KEY, id TEXT NOT NULL, blob TEXT NOT NULL, verdict TEXT NOT NULL, reviewer TEXT, at INTEGER,
-  comment TEXT, signature TEXT, fields TEXT NOT NULL) WITHOUT ROWID;
+  line TEXT PRIMARY KEY, id TEXT NOT NULL, blob TEXT NOT NULL, at INTEGER, replica TEXT NOT NULL,
+  text TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS reviews_blob ON reviews (blob);
 CREATE INDEX IF NOT EXISTS reviews_id ON reviews (id);
 CREATE TABLE IF NOT EXISTS tombstones (
@@ -34,7 +39,7 @@ CREATE TABLE IF NOT EXISTS tombstones (
 """
 _FEW = 400  # parameters of one SQL statement
 _SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched FROM ledger"
-_SELECT_REVIEW = "SELECT id, blob, verdict, reviewer, at, comment, signature, fields FROM reviews"
+_SELECT_REVIEW = "SELECT replica, text FROM reviews"
 TABLES = ("ledger", "sessions", "reviews", "tombstones")
 
 
@@ -74,7 +79,10 @@ class SessionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """An attestation of one note's exact bytes: `verdict` is accept, reject or revoke."""
+    """An attestation of one note's exact bytes: `verdict` is accept, reject or revoke.
+
+    `vouched` when this installation wrote its line; a `signature` is only what the line says until it was verified.
+    """
 
     id: str
     blob: str
@@ -83,14 +91,21 @@ class Review:
     at: datetime | None
     comment: str | None
     signature: str | None
+    vouched: bool
     fields: dict[str, Any]
 
 
 class Testimony:
-    """The catalog's tables of what the ledger says, as they are asked."""
+    """The catalog's tables of what the ledger says, as they are asked.
+
+    `vouches(replica, text)` tells whether this installation wrote a line; `counts` whether a review counts. Without
+    them none does.
+    """
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
+        self.vouches: Callable[[str, str], bool] = lambda _replica, _text: False
+        self.counts: Callable[[Review], bool] = vouched
 
     def wrote(self, about: Iterable[str]) -> dict[str, Wrote]:
         """What the ledger says about blobs of notes and ids of entries."""
@@ -133,15 +148,33 @@ class Testimony:
         return self._db.execute("SELECT 1 FROM reviews LIMIT 1").fetchone() is not None
 
     def reviews(self, *, blobs: Iterable[str] = (), note_id: str | None = None) -> list[Review]:
-        """The attestations of these bytes, or of every state of a note, oldest first."""
+        """The attestations that count of these bytes, or of every state of a note, oldest first."""
+        return [r for r in self.attested(blobs=blobs, note_id=note_id) if self.counts(r)]
+
+    def attested(self, *, blobs: Iterable[str] = (), note_id: str | None = None, all: bool = False) -> list[Review]:
+        """The same, whether they count or not; or `all` that there are."""
         rows: list[Any] = []
+        if all:
+            rows = self._db.execute(_SELECT_REVIEW).fetchall()
         if note_id is not None:
-            rows = self._db.execute(f"{_SELECT_REVIEW} WHERE id = ? ORDER BY at, line", (note_id,)).fetchall()
+            rows = self._db.execute(f"{_SELECT_REVIEW} WHERE id = ?", (note_id,)).fetchall()
         wanted = list(dict.fromkeys(blobs))
         for at in range(0, len(wanted), _FEW):
             part = wanted[at : at + _FEW]
-            rows += self._db.execute(f"{_SELECT_REVIEW} WHERE blob IN ({_marks(part)}) ORDER BY at, line", part)
-        return [Review(r[0], r[1], r[2], r[3], from_ms(r[4]), r[5], r[6], json.loads(r[7])) for r in rows]
+            rows += self._db.execute(f"{_SELECT_REVIEW} WHERE blob IN ({_marks(part)})", part)
+        found = (self._review(replica, text) for replica, text in dict.fromkeys(rows))
+        asked = set(wanted)
+        kept = [r for r in found if r is not None and (all or r.id == note_id or r.blob in asked)]
+        return sorted(kept, key=_order)
+
+    def _review(self, replica: str, text: str) -> Review | None:
+        """What a line says; None for one that is none, whatever the columns beside it say."""
+        fields = next(read_lines(text.encode()), None)
+        if fields is None or fields.get("kind") != "review":
+            return None
+        told = (str(fields.get("id")), str(fields.get("blob")), str(fields.get("verdict")), _text(fields, "reviewer"))
+        said = (_text(fields, "comment"), _text(fields, "signature"))
+        return Review(*told, from_ms(_decided(fields)), *said, self.vouches(replica, text), fields)
 
     def tombstoned(self, hashes: Iterable[str]) -> dict[str, str | None]:
         """hash -> reason of those hashes under which something was forgotten and not allowed again."""
@@ -154,13 +187,28 @@ class Testimony:
         return found
 
 
+def _order(review: Review) -> tuple[int, int, str]:
+    n = review.fields.get("n")
+    return to_ms(review.at) or 0, n if isinstance(n, int) else 0, json.dumps(review.fields)
+
+
+def vouched(review: Review) -> bool:
+    """Without signing, a line that this installation wrote counts, and no other."""
+    return review.vouched
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: its fields, a name that no other line has, and whether this installation vouches for it."""
+    """One line: its fields, a name that no other line has, and whether this installation vouches for it.
+
+    `text` is the line as it stands, `replica` the folder of the ledger that it stands in.
+    """
 
     fields: Mapping[str, Any]
     name: str
     vouched: bool
+    text: str
+    replica: str
 
 
 def take_in(db: sqlite3.Connection, lines: Iterable[Line]) -> None:
@@ -207,14 +255,14 @@ def _session(db: sqlite3.Connection, line: Line) -> None:
 
 def _review(db: sqlite3.Connection, line: Line) -> None:
     f = line.fields
-    signature = _text(f, "signature")
-    if not line.vouched and signature is None:
-        return
-    values = (
-        line.name, str(f.get("id")), str(f.get("blob")), str(f.get("verdict")), _text(f, "reviewer"),
-        _instant(f.get("at")), _text(f, "comment"), signature, json.dumps(dict(f)),
-    )  # fmt: skip
-    db.execute("INSERT OR IGNORE INTO reviews VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    if line.vouched or _text(f, "signature") is not None:
+        values = (line.name, str(f.get("id")), str(f.get("blob")), _decided(f), line.replica, line.text)
+        db.execute("INSERT OR IGNORE INTO reviews VALUES (?, ?, ?, ?, ?, ?)", values)
+
+
+def _decided(fields: Mapping[str, Any]) -> int | None:
+    """When a review was given: by the time that its signature covers, else by the line's own."""
+    return _instant(fields.get("signed_at") if "signature" in fields else fields.get("at"))
 
 
 def _tombstone(db: sqlite3.Connection, line: Line) -> None:
@@ -251,7 +299,11 @@ def _text(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def _instant(value: object) -> int | None:
-    return to_ms(parse_instant(value)) if isinstance(value, str) else None
+    """Milliseconds; None for what is no time, since anybody may have written the line."""
+    try:
+        return to_ms(parse_instant(value)) if isinstance(value, str) else None
+    except InvalidTime:
+        return None
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -1,6 +1,7 @@
 """The state of notes as the ledger tells it, and the chains that may be believed.
 
-A quarantined note supersedes nothing: it is a proposal to, until a person has reviewed it.
+A quarantined note supersedes nothing: it is a proposal to, until a person has reviewed it. Nor does one that a person
+has rejected.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from memoranda.index.rows import NoteRow
 from memoranda.index.testimony import Wrote
 from memoranda.notes.chains import Link
 from memoranda.trust.labels import Root, State, Taint, note_state
-from memoranda.trust.reviews import Counts, always, last_accepted, reviewed_blobs
+from memoranda.trust.reviews import last_accepted, verdicts
 
 
 class Told(Protocol):
@@ -30,28 +31,33 @@ class Told(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """How far a note may be trusted: its state, its taint with its roots, and who wrote it in which session."""
+    """How far a note may be trusted: its state, its taint with its roots, and who wrote it in which session.
+
+    `rejected` when the last decision on these bytes was that nobody stands by them.
+    """
 
     state: State
     taint: Taint
     wrote: Wrote | None
+    rejected: bool = False
 
 
-def trust_of(catalog: Catalog, notes: Iterable[Told], counts: Counts = always) -> dict[str, Trust]:
+def trust_of(catalog: Catalog, notes: Iterable[Told]) -> dict[str, Trust]:
     """blob -> the trust of each of these notes."""
     wanted = list(notes)
     wrote = catalog.ledger.wrote(note.blob for note in wanted)
     any_review = catalog.ledger.has_reviews()
-    reviewed = reviewed_blobs(catalog, (note.blob for note in wanted), counts) if any_review else set()
+    decided = verdicts(catalog, (note.blob for note in wanted)) if any_review else {}
     found: dict[str, Trust] = {}
     for note in wanted:
         line = wrote.get(note.blob)
         taint = stamped(line, note.taint, note.id)
-        accepted = note.blob in reviewed
-        before = any_review and not accepted and last_accepted(catalog, note.id, counts) is not None
+        verdict = decided.get(note.blob)
+        accepted = verdict == "accept"
+        before = any_review and not accepted and last_accepted(catalog, note.id) is not None
         written = line is not None and line.vouched and line.kind in ("write", "writes")
         state = note_state(reviewed=accepted, was_reviewed=before, taint=taint, written=written)
-        found[note.blob] = Trust(state, taint, line)
+        found[note.blob] = Trust(state, taint, line, verdict == "reject")
     return found
 
 
@@ -64,13 +70,13 @@ def stamped(line: Wrote | None, displayed: Sequence[str], note_id: str) -> Taint
 
 
 def believed(catalog: Catalog, rows: Sequence[NoteRow]) -> list[Link]:
-    """The links of a chain, without those of quarantined notes."""
+    """The links of a chain, without those of quarantined and of rejected notes."""
     trust = trust_of(catalog, rows)
     return [_link(row, trust) for row in rows]
 
 
 def _link(row: NoteRow, trust: Mapping[str, Trust]) -> Link:
     link = row.link()
-    if link.supersedes and trust[row.blob].state == "quarantined":
+    if link.supersedes and (trust[row.blob].state == "quarantined" or trust[row.blob].rejected):
         return replace(link, supersedes=())
     return link

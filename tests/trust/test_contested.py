@@ -1,0 +1,111 @@
+"""What contradicts what is found without a model, and only what really contradicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.notes.model import Note, write_note
+from memoranda.operations.remembering import NewNote, remember, update
+from memoranda.operations.reviewing import decide
+from memoranda.operations.session_desk import session_taint
+from memoranda.operations.space import Space
+from memoranda.trust.contested import contested_by, contests
+
+
+def day(month: int) -> datetime:
+    return datetime(2026, month, 1, tzinfo=UTC)
+
+
+def found(context: Context, space: Space) -> list[tuple[str, str, set[str]]]:
+    home = space.one()
+    home.refresh(context)
+    catalog = home.indexes.catalog
+    all_found = contests(catalog, context.now())
+    for row in catalog.live_notes():  # the few of one answer are told the same as the whole Home
+        mine = {x.id for c in all_found for x in c.members if row.path in {m.path for m in c.members}} - {row.id}
+        told = contested_by(catalog, [row], context.now())
+        assert set(told.get(row.id, ())) - {row.id} == mine
+    return [(c.reason, c.about, {row.id for row in c.members}) for c in all_found]
+
+
+def test_two_values_of_one_key_contradict_while_both_hold(context: Context, space: Space) -> None:
+    one = remember(context, space, NewNote("Closing time: six", subject="harbour"))
+    assert found(context, space) == []
+    other = remember(context, space, NewNote("Closing Time:  seven.", subject="harbour", valid_from=day(3)))
+    assert found(context, space) == [("other value", "closing time", {one.id, other.id})]
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("Closing time: SIX.", {}),
+        ("Closing time: seven", {"subject": "pier"}),
+        ("Closing time: seven", {"kind": "episodic"}),
+        ("Closing time: seven", {"scope": "project"}),
+        ("Closing time: seven", {"valid_from": day(6), "valid_to": day(9)}),
+        ("Opening time: seven", {}),
+        ("Note: it closes at seven", {}),
+        ("It closes at seven.", {}),
+    ],
+)
+def test_what_does_not_contradict_is_let_be(
+    context: Context, space: Space, text: str, changes: dict[str, object]
+) -> None:
+    remember(context, space, NewNote("Closing time: six", subject="harbour", valid_from=day(1), valid_to=day(6)))
+    remember(context, space, NewNote("Note: it closes at six", subject="harbour"))
+    remember(context, space, replace(NewNote(text, subject="harbour"), **changes))  # type: ignore[arg-type]
+    assert found(context, space) == []
+
+
+def test_titles_are_keys_and_a_chain_does_not_contradict_itself(context: Context, space: Space) -> None:
+    one = remember(context, space, NewNote("# Pilot\n\nOle", subject="harbour"))
+    two = update(context, space, one.id, "# Pilot\n\nMaud")
+    assert found(context, space) == []
+    three = remember(context, space, NewNote("# pilot\n\nEve", subject="harbour"))
+    assert found(context, space) == [("other value", "pilot", {two.id, three.id})]
+
+
+def test_an_attacker_puts_no_fact_in_doubt(context: Context, space: Space) -> None:
+    remember(context, space, NewNote("Closing time: six", subject="harbour"))
+    eve = replace(context, agent="eve")
+    session_taint(eve, space, "a mail")
+    remember(eve, space, NewNote("Closing time: three in the morning", subject="harbour"))
+    assert found(context, space) == []
+
+
+def fork(context: Context, space: Space, home: Path) -> tuple[str, str, str]:
+    """A chain with two heads, as a merge of two clones makes it."""
+    old = remember(context, space, NewNote("Pilot: Ole", subject="harbour"))
+    new = update(context, space, old.id, "Pilot: Maud")
+    other = Note("mem_other0head", kind="fact", subject="harbour", supersedes=(old.id,), body="Pilot: Eve")
+    (home / "memory/notes/harbour/other.md").write_bytes(write_note(other))
+    return old.id, new.id, other.id
+
+
+def test_two_heads_of_one_chain_contradict(context: Context, space: Space, home: Path) -> None:
+    old, new, other = fork(context, space, home)
+    assert found(context, space) == [("two heads", old, {new, other})]
+
+
+def test_a_rejected_note_supersedes_nothing(context: Context, space: Space, home: Path) -> None:
+    _, _, other = fork(context, space, home)
+    decide(replace(context, person=True), space, [other], "reject")
+    assert found(context, space) == []
+    decide(replace(context, person=True), space, [other], "revoke")
+    assert [reason for reason, _, _ in found(context, space)] == ["two heads"]
+
+
+def test_one_id_in_two_files_contradicts_itself_when_the_words_differ(
+    context: Context, space: Space, home: Path
+) -> None:
+    note = remember(context, space, NewNote("Pilot: Ole", subject="harbour"))
+    data = (home / note.path).read_bytes()
+    (home / "memory/notes/copy.md").write_bytes(data)
+    assert found(context, space) == []
+    (home / "memory/notes/copy.md").write_bytes(data + b"and Eve\n")
+    assert found(context, space) == [("same id", note.id, {note.id})]

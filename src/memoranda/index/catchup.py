@@ -184,6 +184,9 @@ class CatchUp:
                 self._again.add(path)
             return current == now
         if current == now and self._filler.pending.says(path, held, [*steps, *told]):
+            # Somebody reads between the moves of the branch and of the ledger: the records are in the commit already,
+            # and are still told as behind it.
+            self._filler.pending.confirm_steps(path, held, steps)
             return True
         self._filler.pending.take_back(path, held, self._filler.feed)
         self._again.add(path)

@@ -36,13 +36,16 @@ class Pending:
         """The files that records up to `seq` changed."""
         return {row[0] for row in self._db.execute("SELECT DISTINCT path FROM pending WHERE seq <= ?", (seq,))}
 
+    def confirm_steps(self, path: str, held: str | None, steps: Sequence[Version]) -> None:
+        """The first pending rows of a path, as many as these steps made, are in the commit that is taken in."""
+        count = len(_made(held, steps))
+        query = "SELECT p.rowid FROM pending p JOIN notes n ON n.row = p.row WHERE n.path = ? ORDER BY n.row LIMIT ?"
+        for (row,) in self._db.execute(query, (path, count)).fetchall():
+            self._db.execute("DELETE FROM pending WHERE rowid = ?", (row,))
+
     def says(self, path: str, held: str | None, steps: Sequence[Version]) -> bool:
         """Whether the pending rows of a path are just what these steps make of a file that held the blob `held`."""
-        wanted: list[tuple[str, int]] = []
-        for step in steps:
-            if step.blob is not None and step.blob != held:
-                wanted.append((step.blob, int(step.at.timestamp())))
-            held = step.blob
+        wanted = _made(held, steps)
         query = (
             "SELECT n.blob, n.known_from FROM pending p JOIN notes n ON n.row = p.row WHERE n.path = ? ORDER BY n.row"
         )
@@ -68,3 +71,13 @@ class Pending:
             keys += [last[1]] if last[1] else []
         for key in dict.fromkeys(keys):
             feed(key)
+
+
+def _made(held: str | None, steps: Sequence[Version]) -> list[tuple[str, int]]:
+    """The rows (blob, known from) that these steps make of a file that held the blob `held`."""
+    made: list[tuple[str, int]] = []
+    for step in steps:
+        if step.blob is not None and step.blob != held:
+            made.append((step.blob, int(step.at.timestamp())))
+        held = step.blob
+    return made

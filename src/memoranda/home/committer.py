@@ -127,6 +127,8 @@ class Committer:
         group = self.last_group()
         if group is None or self._done(group):
             return self.position()
+        if self._refs.read(LEDGER_REF) != group.ledger[0]:
+            return group.before  # another worktree's commit took the place
         main = self._refs.read(group.branch)
         moves = [RefMove(LEDGER_REF, group.ledger[0], group.ledger[1], "memoranda")]
         if group.main[1] is not None and main != group.main[1]:

@@ -256,7 +256,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_segments, "TAIL_MOST", 3)
     monkeypatch.setattr(_segments, "FAN", 2)
     monkeypatch.setattr(_segments, "SEGMENT_MOST", 20)
-    monkeypatch.setattr(_write, "_BUILD_DOCUMENTS", 5)
+    monkeypatch.setattr(_write, "BUILD_DOCUMENTS", 5)
 
 
 DOCUMENTS = {

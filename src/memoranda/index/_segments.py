@@ -26,7 +26,7 @@ from memoranda.index._store import (
 )
 
 FAN = 8
-_INSERT = "INSERT INTO postings (segment, term, data) VALUES (?, ?, ?)"
+INSERT_POSTINGS = "INSERT INTO postings (segment, term, data) VALUES (?, ?, ?)"
 _CHUNK = 4096  # rows of postings handed to SQLite at once
 _MUCH = 150_000  # postings that are worth importing numpy for
 
@@ -84,11 +84,11 @@ class Builder:
             data = pack_facet(numbers_of(found), size) if term[0] == FACET else found + counts
             rows.append((number, term, data))
         rows.sort(key=itemgetter(1))
-        db.executemany(_INSERT, rows)
-        _write_documents(db, number, version, self._keys, self._lengths, self._traits, self._status)
+        db.executemany(INSERT_POSTINGS, rows)
+        write_documents(db, number, version, self._keys, self._lengths, self._traits, self._status)
 
 
-def _write_documents(
+def write_documents(
     db: sqlite3.Connection,
     number: int,
     version: int,
@@ -179,11 +179,11 @@ def merge(db: sqlite3.Connection, segments: Sequence[Segment], number: int, vers
     for term, data in _merged(db, segments, moved, len(keys)):
         chunk.append((number, term, data))
         if len(chunk) == _CHUNK:
-            db.executemany(_INSERT, chunk)
+            db.executemany(INSERT_POSTINGS, chunk)
             chunk.clear()
-    db.executemany(_INSERT, chunk)
+    db.executemany(INSERT_POSTINGS, chunk)
     if keys:
-        _write_documents(db, number, version, keys, lengths, traits, status)
+        write_documents(db, number, version, keys, lengths, traits, status)
     for segment in segments:
         db.execute("DELETE FROM postings WHERE segment = ?", (segment.id,))
         db.execute("DELETE FROM segments WHERE id = ?", (segment.id,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.index._facets import facet_term
 from memoranda.index._segments import Builder, due, fitting, merge
@@ -25,9 +25,12 @@ from memoranda.index._store import (
 from memoranda.index.analysis import analyze
 from memoranda.index.traits import PASSAGE
 
+if TYPE_CHECKING:
+    from memoranda.index._bulk import Bulk
+
 # Documents and postings of one segment when many come at once; bounds the memory of a build to some 40 MB.
-_BUILD_DOCUMENTS = 32_768
-_BUILD_POSTINGS = 2_500_000
+BUILD_DOCUMENTS = 32_768
+BUILD_POSTINGS = 2_500_000
 JOURNAL = "in:journal"
 
 
@@ -85,9 +88,14 @@ class Writer:
         self._shifted = False  # segments came, or lost documents
 
     def apply(
-        self, add: Iterable[Document], retire: Iterable[str], revive: Iterable[str], drop: Iterable[str]
+        self,
+        add: Iterable[Document],
+        retire: Iterable[str],
+        revive: Iterable[str],
+        drop: Iterable[str],
+        bulk: Bulk | None = None,
     ) -> Applied:
-        added, again = self._add(add)
+        added, again = self._add(add) if bulk is None else self._add_bulk(bulk)
         orders = [(raw_key(key), status) for keys, status in ((retire, RETIRED), (revive, LIVE)) for key in keys]
         orders += [(raw_key(key), DROPPED) for key in drop]
         counts, missing = self._change(again, orders)
@@ -127,7 +135,7 @@ class Writer:
                 for waiting in few:
                     builder.add(waiting)
             builder.add(row)
-            if len(builder) >= _BUILD_DOCUMENTS or builder.postings >= _BUILD_POSTINGS:
+            if len(builder) >= BUILD_DOCUMENTS or builder.postings >= BUILD_POSTINGS:
                 self._write_segment(builder)
                 builder = Builder()
         if builder is not None:
@@ -136,6 +144,24 @@ class Writer:
             add_to_tail(self._db, few)
             self._written = True
         return len(taken), again
+
+    def _add_bulk(self, bulk: Bulk) -> tuple[int, list[bytes]]:
+        """As `_add`; the tail stays where it is."""
+        from memoranda.index._fast import find
+
+        numbers = find(self._view, bulk.keys)
+        taken: dict[bytes, int] = {}
+        out: set[int] = set()
+        again: list[bytes] = []
+        for place, (key, number) in enumerate(zip(bulk.keys, numbers, strict=True)):
+            if number is not None or taken.setdefault(key, place) != place:
+                out.add(place)
+                again.append(key)
+        if out:
+            bulk.leave_out(out)
+        if len(bulk):
+            bulk.write(self._db, self._new_segment(), self._view.generation + 1)
+        return len(bulk), again
 
     def _take_tail(self) -> Builder:
         builder = Builder()

@@ -107,18 +107,18 @@ class Query(NamedTuple):
 
 def analyze(text: str, *, title: str = "", subject: str = "", tags: Iterable[str] = ()) -> Bag:
     """The terms of a document; its language is guessed from the text and the title together."""
-    text = _normal(text)
+    text = normal(text)
     tokens = _tokens(text)
     words = set(tokens)
-    titled = _tokens(_normal(title)) if title else []
+    titled = _tokens(normal(title)) if title else []
     language = _language(words.union(titled) if titled else words, text)
-    cache = _caches[language]
+    cache = caches[language]
     # Counted without a step of Python per word: a hundred thousand texts have eight million.
     terms: dict[str, int] = Counter(chain.from_iterable(map(cache.__getitem__, tokens)))
     weighted = [(titled, TITLE_WEIGHT)]
     if subject:
-        weighted.append((_tokens(_normal(subject)), SUBJECT_WEIGHT))
-    weighted += ((_tokens(_normal(tag)), TAG_WEIGHT) for tag in tags)
+        weighted.append((_tokens(normal(subject)), SUBJECT_WEIGHT))
+    weighted += ((_tokens(normal(tag)), TAG_WEIGHT) for tag in tags)
     for extra, weight in weighted:
         for term in chain.from_iterable(map(cache.__getitem__, extra)):
             terms[term] = terms.get(term, 0) + weight
@@ -127,7 +127,7 @@ def analyze(text: str, *, title: str = "", subject: str = "", tags: Iterable[str
 
 def analyze_query(text: str) -> Query:
     """The words of a question; at most `MOST_GROUPS`, stop words dropped, never an error."""
-    text = _normal(text)
+    text = normal(text)
     tokens = dict.fromkeys(_tokens(text))
     language = _language(tokens.keys(), text)
     groups: dict[tuple[str, ...], Group] = {}
@@ -140,7 +140,7 @@ def analyze_query(text: str) -> Query:
 
 def language_of(text: str) -> Language:
     """The guessed language of a text: French when its small words say so, otherwise English."""
-    text = _normal(text)
+    text = normal(text)
     return _language(set(_tokens(text)), text)
 
 
@@ -153,25 +153,54 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", plain)
 
 
-def _normal(text: str) -> str:
+def normal(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def _tokens(text: str) -> list[str]:
     """Every token, case folded, accents kept; the parts of camelCase words besides their whole."""
-    if text.isascii():
-        tokens = _ASCII_TOKEN.findall(text.lower())
-    else:
-        tokens = _ANY_TOKEN.findall(text.casefold())
+    tokens = _folded(text)
     if _HUMPS.search(text) is None:
         return tokens
-    if _CAMEL_HUMP.search(text):
-        for word in _CAMEL.findall(text):
-            tokens += [part.lower() for part in _CAMEL_PART.findall(word) if part != word]
-    # IT, US or AI in capitals is a name, not the pronoun; a text that shouts says nothing by it.
-    if (capitals := _CAPITALS.findall(text)) and 3 * len(capitals) <= len(tokens) + 3:
-        tokens += ["^" + word.lower() for word in capitals if word.lower() in _MEANT_IN_CAPITALS]
+    tokens += _camel_parts(text)
+    if (capitals := capitals_of(text)) and count_as_names(len(capitals), len(tokens)):
+        tokens += marked(capitals)
     return tokens
+
+
+def tokens_of_run(run: str) -> list[str]:
+    """The tokens of a run without white space, in its normal form, without those that capitals make of it.
+
+    No token holds white space, and none depends on what stands behind it: the tokens of a text are those of its runs.
+    """
+    return _folded(run) + (_camel_parts(run) if _HUMPS.search(run) else [])
+
+
+def _folded(text: str) -> list[str]:
+    if text.isascii():
+        return _ASCII_TOKEN.findall(text.lower())
+    return _ANY_TOKEN.findall(text.casefold())
+
+
+def _camel_parts(text: str) -> list[str]:
+    if _CAMEL_HUMP.search(text) is None:
+        return []
+    return [part.lower() for word in _CAMEL.findall(text) for part in _CAMEL_PART.findall(word) if part != word]
+
+
+def capitals_of(text: str) -> list[str]:
+    """The short words in capitals."""
+    return _CAPITALS.findall(text)
+
+
+def count_as_names(capitals: int, tokens: int) -> bool:
+    """IT, US or AI in capitals is a name, not the pronoun; a text that shouts says nothing by it."""
+    return 0 < 3 * capitals <= tokens + 3
+
+
+def marked(capitals: Iterable[str]) -> list[str]:
+    """The tokens of capitals that would be stop words."""
+    return ["^" + word.lower() for word in capitals if word.lower() in _MEANT_IN_CAPITALS]
 
 
 _OPERATORS = frozenset(("and", "or", "not", "near", "et", "ou"))  # how people shout at search engines
@@ -179,15 +208,22 @@ _MEANT_IN_CAPITALS = (stop.ENGLISH | stop.FRENCH | stop.FRENCH_ONLY | stop.ENGLI
 
 
 def _language(words: AbstractSet[str], text: str) -> Language:
-    english, french = len(words & stop.ENGLISH_SIGNS), len(words & _FRENCH_SIGNS)
+    english, french = len(words & stop.ENGLISH_SIGNS), len(words & FRENCH_SIGNS)
     if french > english:
         return "fr"
-    if french == english and _FRENCH_LOOK.search(text):
+    if french == english and looks_french(text):
         return "fr"
     return "en"
 
 
-_FRENCH_SIGNS = stop.FRENCH_SIGNS | stop.word_set("à où même mêmes très après été être était étaient êtes étant voilà")
+FRENCH_SIGNS = stop.FRENCH_SIGNS | stop.word_set("à où même mêmes très après été être était étaient êtes étant voilà")
+
+
+def looks_french(text: str) -> bool:
+    """Whether its letters do, or what it cuts off: asked when small words do not tell."""
+    return _FRENCH_LOOK.search(text) is not None
+
+
 _FRENCH_LOOK = lazy("[çéèêëàâîïôûùœ]|\\b(?:[cdjln]|qu)['’][^\\W\\d]", re.IGNORECASE)
 
 
@@ -206,7 +242,7 @@ class _Cache(dict[str, tuple[str, ...]]):
         return terms
 
 
-_caches: dict[Language, _Cache] = {"en": _Cache("en"), "fr": _Cache("fr")}
+caches: dict[Language, _Cache] = {"en": _Cache("en"), "fr": _Cache("fr")}
 
 
 def _words(token: str, language: Language) -> tuple[list[str], str]:
@@ -268,6 +304,8 @@ def _dense(word: str) -> tuple[list[str], str]:
 
 
 def _document_terms(token: str, language: Language) -> tuple[str, ...]:
+    if token.isascii() and token.isalnum():  # one word, and not of a script without spaces
+        return () if _is_stop(token, language) else _stems(token, language)
     words, whole = _words(token, language)
     terms: list[str] = []
     for word in words:

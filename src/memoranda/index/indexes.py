@@ -9,26 +9,22 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.context import Context
 from memoranda.errors import IndexDamaged
-from memoranda.home.blanking import erased_on
 from memoranda.home.draft import Snapshot
 from memoranda.home.repository import Repository
 from memoranda.index.catalog import RECIPE as CATALOG
 from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
-from memoranda.index.lexical import Document, LexicalIndex
+from memoranda.index.feeding import Feeding
+from memoranda.index.lexical import LexicalIndex
 from memoranda.index.recipe import Manifest, Recipe, read_manifest
 from memoranda.index.testimony import Review, vouched
-from memoranda.notes.journal import agent_of
 from memoranda.notes.times import format_instant
-
-_BATCH = 2000
-RECORDS = "(remember)"  # behind the speaker of a journal entry that only records a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,74 +144,15 @@ class Indexes:
         return done.snapshot
 
     def _feed_lexical(self) -> None:
-        catalog, lexical = self.catalog, self.lexical
+        self._feeding().bring()
+
+    def _feeding(self) -> Feeding:
+        catalog = self.catalog
         identity = catalog.state("identity")
         if identity is None:
             identity = self._context.random(8).hex()
             catalog.set_state(identity=identity)
-        state = lexical.state()
-        last = catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0]
-        if state.get("catalog") != identity:
-            self._reconcile(identity, last)
-        elif int(state.get("feed", "0")) < last:
-            self._follow(identity, int(state["feed"]), last)
-
-    def _follow(self, identity: str, since: int, last: int) -> None:
-        """Takes over what the catalog's feed says since the last time."""
-        live: dict[str, bool] = {}
-        for key, is_live in self.catalog.db.execute("SELECT key, live FROM feed WHERE n > ? ORDER BY n", (since,)):
-            live[key] = bool(is_live)
-        wanted = list(live)
-        for at in range(0, len(wanted), _BATCH):
-            keys = wanted[at : at + _BATCH]
-            final = at + _BATCH >= len(wanted)
-            state = {"catalog": identity, "feed": str(last)} if final else self.lexical.state()
-            known = self.lexical.known([k for k in keys if not live[k]])
-            self.lexical.apply(  # adding a document that is known revives it
-                add=self._documents([k for k in keys if k not in known]),
-                retire=[k for k in keys if not live[k]],
-                state=state,
-            )
-
-    def _reconcile(self, identity: str, last: int) -> None:
-        """The catalog was made again: what the content index has already need not be analysed a second time."""
-        catalog = self.catalog
-        live = {r[0] for r in catalog.db.execute("SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries")}
-        former = {r[0] for r in catalog.db.execute("SELECT key FROM notes WHERE live = 0")} - live
-        wanted = sorted(live | former)
-        lexical = self.lexical
-        for at in range(0, len(wanted), _BATCH):
-            if self._progress:
-                self._progress("indexing", at, len(wanted))
-            keys = wanted[at : at + _BATCH]
-            known = lexical.known(keys)
-            lexical.apply(
-                add=self._documents([k for k in keys if k not in known]),
-                retire=[k for k in keys if k in former],
-                revive=[k for k in keys if k in live and k in known],
-                state={},
-            )
-        foreign = lexical.keys() - set(wanted)
-        lexical.apply(add=(), retire=(), revive=(), drop=foreign, state={"catalog": identity, "feed": str(last)})
-        if self._progress and wanted:
-            self._progress("indexing", len(wanted), len(wanted))
-
-    def _documents(self, keys: Iterable[str]) -> Iterator[Document]:
-        """The documents of these keys, made from the catalog's rows."""
-        wanted = list(keys)
-        notes: set[str] = set()
-        for key, title, subject, body, tags, kind, scope in self.catalog.note_texts(wanted):
-            notes.add(key)
-            facets = ["in:notes", f"kind:{kind}", f"scope:{scope}"]
-            if subject:
-                steps = subject.split("/")
-                facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]
-            yield Document(key, title, subject or "", body, tags, tuple(facets))
-        for key, entry in self.catalog.entries_by_key([k for k in wanted if k not in notes]).items():
-            if entry.speaker.endswith(RECORDS) or erased_on(entry.text) is not None:
-                continue  # it records a `remember`, whose note carries the same words; or its words are gone
-            facets = ["in:journal", "kind:journal", f"agent:{agent_of(entry.path)}"]
-            yield Document(key, entry.speaker, "", entry.text, (), tuple(facets))
+        return Feeding(catalog, self.lexical, identity, self._progress)
 
     # What people ask and tell
 

@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import Stemmer
 
@@ -30,6 +30,9 @@ from memoranda.index._write import Applied, Document, Writer
 from memoranda.index.analysis import ANALYSIS_VERSION, Query
 from memoranda.index.journal_mode import write_ahead
 from memoranda.index.recipe import Recipe
+
+if TYPE_CHECKING:
+    from memoranda.index._bulk import Bulk
 
 __all__ = ["Accept", "Applied", "Counts", "Document", "Held", "LexicalIndex", "Match", "Query", "Scores"]
 
@@ -144,12 +147,13 @@ class LexicalIndex:
         revive: Iterable[str] = (),
         drop: Iterable[str] = (),
         *,
+        bulk: Bulk | None = None,
         state: Mapping[str, str] | None = None,
     ) -> Applied:
         """Adds, retires, revives and drops documents, in this order, and notes the state reached: all or nothing.
 
         Adding a known key revives it, since the content of a key never changes. A retired document is kept for
-        history; a dropped one is forgotten. `add` is read once and never held whole.
+        history; a dropped one is forgotten. `add` is read once and never held whole; `bulk` takes its place.
 
         Raises:
             ValueError: a key is not 40 hex characters.
@@ -159,7 +163,7 @@ class LexicalIndex:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 writer = Writer(self._db, self._refreshed(), self._refreshed)
-                applied = writer.apply(add, retire, revive, drop)
+                applied = writer.apply(add, retire, revive, drop, bulk)
                 if state is not None:
                     self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(state.items()))
                 self._db.execute("COMMIT")
@@ -169,6 +173,13 @@ class LexicalIndex:
                     self._db.execute("ROLLBACK")
                 raise
             return applied
+
+    @staticmethod
+    def bulk() -> Bulk:
+        """An empty one, to be filled with many documents and handed to `apply` when it is full or at the end."""
+        from memoranda.index._bulk import Bulk, vocabulary
+
+        return Bulk(vocabulary())
 
     def compact(self) -> None:
         """Makes as few segments as possible, and forgets dropped documents for good."""

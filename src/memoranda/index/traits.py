@@ -17,6 +17,8 @@ NUMBER = 4  # holds a number
 PASSAGE = 8  # is a journal passage and not a note (set by the index, from the facet `in:journal`)
 NAMES = 48  # how many capitalised words it holds inside sentences, 0 to 3, see `names_of`
 _NAMES_SHIFT = 4
+# Signs: what single words say. `last` and `week` may stand apart.
+MOMENT, WHICH, SPAN, DIGIT = 1, 2, 4, 8
 _SENTENCE_ENDS = frozenset('.!?:;\n"»”)]}-*#|> ')
 _LAST_WORDS = 60  # characters; who asks often adds a word of politeness
 
@@ -36,6 +38,7 @@ _NUMBERS = word_set(
     deux trois quatre cinq six sept huit neuf dix
     """
 )
+MEANT = _MOMENTS | _WHICH | _SPANS | _NUMBERS
 _REMARK = lazy(r"\s*\[[^\]]*\]\s*$")  # what was shown, in brackets after what was said
 _CAPITAL = lazy(r" [A-ZÀ-Þ][a-zß-ÿ]{2}")
 _DIGIT = lazy(r"[0-9]")
@@ -44,21 +47,40 @@ _YEAR = lazy(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
 def traits_of(text: str, words: AbstractSet[str]) -> int:
     """The traits of a text as a bit set; `words` are its words, case folded."""
+    return shape_of(text) | traits_of_signs(signs_of(text, words))
+
+
+def shape_of(text: str) -> int:
+    """The traits that only the whole text shows: whether it asks at its end, and its names."""
     last = _REMARK.sub("", text[-300:]) if text.endswith("]") else text
     traits = QUESTION if "?" in last[-_LAST_WORDS:] else 0
-    digit = _DIGIT.search(text) is not None
-    if (words & _MOMENTS) or (words & _WHICH and words & _SPANS) or (digit and _YEAR.search(text)):
-        traits |= TIME
-    if digit or words & _NUMBERS:
-        traits |= NUMBER
     names = 0
     for found in _CAPITAL.finditer(text, 1):
         if text[found.start() - 1] not in _SENTENCE_ENDS:
             names += 1
             if names == 3:
                 break
-    traits |= names << _NAMES_SHIFT
-    return traits
+    return traits | names << _NAMES_SHIFT
+
+
+def signs_of(text: str, words: AbstractSet[str]) -> int:
+    """What the words of a text, or of a part of one without white space, say: a bit set that parts add up to."""
+    signs = MOMENT if words & _MOMENTS else 0
+    if words & _WHICH:
+        signs |= WHICH
+    if words & _SPANS:
+        signs |= SPAN
+    if _DIGIT.search(text) is not None:
+        signs |= DIGIT | (MOMENT if _YEAR.search(text) else 0)
+    elif words & _NUMBERS:
+        signs |= DIGIT
+    return signs
+
+
+def traits_of_signs(signs: int) -> int:
+    """The traits of a text whose parts have these signs."""
+    moment = signs & MOMENT or (signs & WHICH and signs & SPAN)
+    return (TIME if moment else 0) | (NUMBER if signs & DIGIT else 0)
 
 
 def names_of(traits: int) -> int:

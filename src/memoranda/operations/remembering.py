@@ -8,7 +8,7 @@ from typing import Any
 
 from memoranda.context import Context
 from memoranda.home.draft import Change, Draft
-from memoranda.index.indexes import RECORDS
+from memoranda.index.feeding import RECORDS
 from memoranda.notes.chains import Neighbours, check_supersedes, unknown_note
 from memoranda.notes.ids import blob_id, new_id
 from memoranda.notes.journal import render_entry

@@ -1,0 +1,137 @@
+"""What the catalog's feed says of documents that came and went, taken over by the content index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memoranda.home.blanking import erased_on
+from memoranda.index.catalog import Catalog
+from memoranda.index.lexical import Document, LexicalIndex
+from memoranda.notes.journal import agent_of
+
+if TYPE_CHECKING:
+    from memoranda.index._bulk import Bulk
+
+_BATCH = 2000
+_MANY = 1500  # documents for which importing numpy is worth its time
+RECORDS = "(remember)"  # behind the speaker of a journal entry that only records a call
+
+Progress = Callable[[str, int, int], None]
+
+
+class Feeding:
+    """Brings one content index up to one catalog."""
+
+    def __init__(
+        self, catalog: Catalog, lexical: LexicalIndex, identity: str, progress: Progress | None = None
+    ) -> None:
+        """`identity` is the catalog's: an index that followed another one is compared as a whole."""
+        self._catalog = catalog
+        self._lexical = lexical
+        self._identity = identity
+        self._progress = progress
+        self._bulk: Bulk | None = None
+        self._reached = 0  # the feed up to which the bulk holds what the index does not
+
+    def bring(self) -> None:
+        """Everything that the feed says."""
+        self.settle()
+        state = self._lexical.state()
+        last = self._last()
+        if state.get("catalog") != self._identity:
+            self._reconcile(last)
+        elif int(state.get("feed", "0")) < last:
+            self._follow(int(state["feed"]), last)
+
+    def gather(self) -> None:
+        """As `bring`, while more is coming: new documents are analysed, and written when there are many of them."""
+        state = self._lexical.state()
+        if state.get("catalog") != self._identity:
+            self.bring()
+            return
+        self._reached = max(self._reached, int(state.get("feed", "0")))
+        while rows := self._catalog.db.execute(_FEED, (self._reached, _BATCH)).fetchall():
+            if not all(live for _, _, live in rows):
+                self.bring()
+                return
+            if self._bulk is None:
+                self._bulk = self._lexical.bulk()
+            for document in self._documents([key for _, key, _ in rows]):
+                self._bulk.add(document)
+            self._reached = rows[-1][0]
+            if self._bulk.full:
+                self.settle()
+
+    def settle(self) -> None:
+        """Writes what was gathered."""
+        if self._bulk is not None:
+            self._lexical.apply(bulk=self._bulk, state=self._state(self._reached))
+            self._bulk = None
+
+    def _last(self) -> int:
+        return int(self._catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0])
+
+    def _state(self, feed: int) -> dict[str, str]:
+        return {"catalog": self._identity, "feed": str(feed)}
+
+    def _follow(self, since: int, last: int) -> None:
+        """Takes over what the catalog's feed says since the last time."""
+        live: dict[str, bool] = {}
+        for key, is_live in self._catalog.db.execute("SELECT key, live FROM feed WHERE n > ? ORDER BY n", (since,)):
+            live[key] = bool(is_live)
+        gone = [key for key in live if not live[key]]
+        known = self._lexical.known(gone)
+        rest = self._add_many([key for key in live if key not in known])  # adding a document that is known revives it
+        self._lexical.apply(add=self._documents(rest), retire=gone, state=self._state(last))
+
+    def _reconcile(self, last: int) -> None:
+        """The catalog was made again: what the content index has already need not be analysed a second time."""
+        db = self._catalog.db
+        live = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries")}
+        former = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 0")} - live
+        wanted = sorted(live | former)
+        known = self._lexical.known(wanted)
+        rest = self._add_many([key for key in wanted if key not in known])
+        self._lexical.apply(
+            add=self._documents(rest), retire=[key for key in wanted if key in former], revive=sorted(live & known),
+            drop=self._lexical.keys() - set(wanted), state=self._state(last),
+        )  # fmt: skip
+
+    def _add_many(self, keys: Sequence[str]) -> Sequence[str]:
+        """Adds the documents of these keys when they are many; returns those that are left to be added."""
+        if len(keys) < _MANY:
+            return keys
+        bulk = self._lexical.bulk()
+        for at in range(0, len(keys), _BATCH):
+            if self._progress:
+                self._progress("indexing", at, len(keys))
+            for document in self._documents(keys[at : at + _BATCH]):
+                bulk.add(document)
+            if bulk.full:
+                self._lexical.apply(bulk=bulk)
+                bulk = self._lexical.bulk()
+        self._lexical.apply(bulk=bulk)
+        if self._progress:
+            self._progress("indexing", len(keys), len(keys))
+        return ()
+
+    def _documents(self, keys: Iterable[str]) -> Iterator[Document]:
+        """The documents of these keys, made from the catalog's rows."""
+        wanted = list(keys)
+        notes: set[str] = set()
+        for key, title, subject, body, tags, kind, scope in self._catalog.note_texts(wanted):
+            notes.add(key)
+            facets = ["in:notes", f"kind:{kind}", f"scope:{scope}"]
+            if subject:
+                steps = subject.split("/")
+                facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]
+            yield Document(key, title, subject or "", body, tags, tuple(facets))
+        for key, entry in self._catalog.entries_by_key([k for k in wanted if k not in notes]).items():
+            if entry.speaker.endswith(RECORDS) or erased_on(entry.text) is not None:
+                continue  # it records a `remember`, whose note carries the same words; or its words are gone
+            facets = ["in:journal", "kind:journal", f"agent:{agent_of(entry.path)}"]
+            yield Document(key, entry.speaker, "", entry.text, (), tuple(facets))
+
+
+_FEED = "SELECT n, key, live FROM feed WHERE n > ? ORDER BY n LIMIT ?"

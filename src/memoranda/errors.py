@@ -13,6 +13,7 @@ MemorandaError
 │   ├── ClassificationRefused        422  memory_classification_refused
 │   ├── RuleOfTwo                         memory_rule_of_two
 │   ├── LegalHold                    409  memory_legal_hold
+│   ├── Forgotten                    409  memory_forgotten
 │   └── ConfirmationRequired         409  memory_confirmation_required
 ├── NotFound                exit 4   404  memory_not_found
 │   ├── Erased                       410  memory_erased
@@ -167,6 +168,14 @@ class LegalHold(Refused):
     code = "memory_legal_hold"
     status = 409
     title = "Under legal hold"
+
+
+class Forgotten(Refused):
+    """The same content was forgotten, and only a person's explicit remember brings it back."""
+
+    code = "memory_forgotten"
+    status = 409
+    title = "It was forgotten"
 
 
 class ConfirmationRequired(Refused):

@@ -6,6 +6,7 @@ make a line that these keys would vouch for.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import hmac
 import os
@@ -35,11 +36,38 @@ class Keys:
                 held = self._held[purpose, owner] = self._load(purpose, owner)
         return held
 
-    def _load(self, purpose: str, owner: str) -> bytes:
+    def _path(self, purpose: str, owner: str, version: str = "") -> Path:
         if purpose not in _PURPOSES:
             raise ValueError(f"no key has the purpose {purpose!r}")
         name = re.sub(r"[^a-z0-9_]", "-", owner.lower()) or "none"
-        path = self.folder / purpose / f"{name}.key"
+        return self.folder / purpose / f"{name}{version}.key"
+
+    def versions(self, purpose: str, owner: str) -> dict[str, bytes]:
+        """fingerprint -> key of every key that is here for this purpose and owner: the own one, and imported ones.
+
+        Makes none: what another installation has signed cannot be checked with a fresh key.
+        """
+        found: dict[str, bytes] = {}
+        own = self._path(purpose, owner)
+        for path in (own, *sorted(own.parent.glob(f"{glob.escape(own.stem)}+*.key"))):
+            try:
+                key = _checked(path)
+            except FileNotFoundError:
+                continue
+            found[fingerprint(key)] = key
+        return found
+
+    def take_in(self, purpose: str, owner: str, key: bytes) -> bool:
+        """Keeps a key that another installation made beside the own one; whether it was not here before."""
+        if fingerprint(key) in self.versions(purpose, owner):
+            return False
+        path = self._path(purpose, owner, f"+{fingerprint(key)}")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_privately(path, key)
+        return True
+
+    def _load(self, purpose: str, owner: str) -> bytes:
+        path = self._path(purpose, owner)
         try:
             return _checked(path)
         except FileNotFoundError:
@@ -62,6 +90,21 @@ class Keys:
     def mac(self, purpose: str, owner: str, data: bytes) -> str:
         """The first 32 hex digits of an HMAC-SHA256 of `data`."""
         return hmac.new(self.get(purpose, owner), data, hashlib.sha256).hexdigest()[:32]
+
+
+def fingerprint(key: bytes) -> str:
+    """What tells keys apart without saying anything of them: 12 hex digits."""
+    return hashlib.sha256(b"memoranda key\n" + key).hexdigest()[:12]
+
+
+def write_privately(path: Path, data: bytes) -> None:
+    """Writes a file that only its owner can read, durably; FileExistsError when there is one already."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_path(path.parent)
 
 
 def _checked(path: Path) -> bytes:

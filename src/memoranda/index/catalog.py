@@ -22,7 +22,7 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 6)
+RECIPE = Recipe("catalog", 7)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -36,7 +36,12 @@ CREATE TABLE IF NOT EXISTS notes (
   valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
   taint TEXT NOT NULL, reviewed INTEGER NOT NULL, classification TEXT NOT NULL, generated INTEGER NOT NULL,
   sources TEXT NOT NULL, supersedes TEXT NOT NULL, title TEXT NOT NULL, tags TEXT NOT NULL, links TEXT NOT NULL,
-  body TEXT NOT NULL, front_lines INTEGER NOT NULL, problems TEXT NOT NULL);
+  body TEXT NOT NULL, front_lines INTEGER NOT NULL, problems TEXT NOT NULL,
+  retention_days INTEGER, legal_hold INTEGER NOT NULL, retention_class TEXT);
+CREATE INDEX IF NOT EXISTS notes_retention ON notes (id) WHERE retention_days IS NOT NULL;
+CREATE INDEX IF NOT EXISTS notes_held ON notes (id) WHERE legal_hold = 1;
+CREATE TABLE IF NOT EXISTS kept_out (path TEXT NOT NULL, about TEXT NOT NULL, blob TEXT NOT NULL,
+  mark TEXT NOT NULL, PRIMARY KEY (path, about, blob)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS notes_id ON notes (id);
 CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
 CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
@@ -56,10 +61,11 @@ CREATE TABLE IF NOT EXISTS feed (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT N
 
 _NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject scope owner valid_from valid_to
     recorded_at confidence origin taint reviewed classification generated sources supersedes title tags links body
-    front_lines problems""".split()
+    front_lines problems retention_days legal_hold retention_class""".split()
 _SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in _NOTE_COLUMNS)} FROM notes n "
 _LISTS = ("taint", "sources", "supersedes", "tags", "links", "problems")
 _FEW = 400  # parameters of one SQL statement
+_LONGEST = 1_000_000  # days; what is kept longer is kept
 
 
 class Catalog:
@@ -354,7 +360,7 @@ def _seconds(value: int | None) -> datetime | None:
 
 def _note(r: Sequence[Any]) -> NoteRow:
     fields = dict(zip(_NOTE_COLUMNS, r, strict=True))
-    for name in ("live", "reviewed", "generated"):
+    for name in ("live", "reviewed", "generated", "legal_hold"):
         fields[name] = bool(fields[name])
     for name in ("known_from", "known_to"):
         fields[name] = _seconds(fields[name])
@@ -394,6 +400,8 @@ def note_values(path: str, blob: str, known_from: int, known_to: int | None, not
         note.origin, _list(note.taint), int(note.reviewed), note.classification, int(note.generated),
         _list(note.sources), _list(note.supersedes), title, _list(note.tags), _list(note.links), note.body,
         note.front_lines, _list(note.problems),
+        None if note.retention_days is None else min(note.retention_days, _LONGEST), int(note.legal_hold),
+        note.retention_class,
     )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ class CatchUp:
     _filler: Filler
     _told: int
     _again: set[str]
+    _since: tuple[int, int]  # the last rows before: those behind them are new
 
     def __init__(self, repository: Repository, catalog: Catalog, progress: Progress | None = None) -> None:
         self._repository = repository
@@ -75,16 +76,28 @@ class CatchUp:
         return CaughtUp(snapshot, changed, rebuilt)
 
     def _take_in(self, snapshot: Snapshot, ledger: str | None) -> str | None:
-        from memoranda.index.fill import Filler  # here: a recall that finds everything up to date parses no note
+        # Here: a recall that finds everything up to date parses no note.
+        from memoranda.home.tombstones import Seals
+        from memoranda.index.fill import Filler
+        from memoranda.index.keepout import KeepOut
 
         self._filler = Filler(self._catalog, self._repository.ours.is_note, self._repository.blob)
         # What the log has told already, and what has to be told again because commits came between.
         self._told, self._again = int(self._catalog.state("seq") or 0), set[str]()
         self._filler.pending.confirm(int(self._catalog.state("committed") or 0))
         committed = _committed(snapshot)
+        keep = KeepOut(self._catalog.db, Seals(self._repository.keys, self._repository.marker.id))
+        self._since = keep.rows()
         rebuilt = self._commits(snapshot, committed)
         self._records(snapshot.tail)
         self._ledger(ledger)
+        if keep.run(*self._since):
+            rebuilt = "something that was forgotten is allowed again"
+            self._catalog.set_state(commit=None)
+            self._clear()
+            self._commits(snapshot, committed)
+            self._records(snapshot.tail)
+            keep.run(*self._since)
         self._filler.pending.confirm(committed)
         self._catalog.set_state(committed=str(committed))
         return rebuilt
@@ -137,10 +150,10 @@ class CatchUp:
         return reason
 
     def _clear(self) -> None:
-        for table in ("files", "notes", "edges", "entries", "feed", "pending"):
+        for table in ("files", "notes", "edges", "entries", "feed", "pending", "kept_out"):
             self._catalog.db.execute(f"DELETE FROM {table}")
         self._catalog.set_state(identity=None)
-        self._told = 0
+        self._told, self._since = 0, (0, 0)
 
     def _steps(self, old: str | None, new: str, tail: Sequence[Record], committed: int) -> None:
         """Brings every path from its blob at `old` to its blob at `new`, with what lay between.

@@ -52,7 +52,7 @@ class Feeding:
             return
         self._reached = max(self._reached, int(state.get("feed", "0")))
         while rows := self._catalog.db.execute(_FEED, (self._reached, _BATCH)).fetchall():
-            if not all(live for _, _, live in rows):
+            if not all(live > 0 for _, _, live in rows):
                 self.bring()
                 return
             if self._bulk is None:
@@ -77,18 +77,22 @@ class Feeding:
 
     def _follow(self, since: int, last: int) -> None:
         """Takes over what the catalog's feed says since the last time."""
-        live: dict[str, bool] = {}
-        for key, is_live in self._catalog.db.execute("SELECT key, live FROM feed WHERE n > ? ORDER BY n", (since,)):
-            live[key] = bool(is_live)
-        gone = [key for key in live if not live[key]]
-        known = self._lexical.known(gone)
+        rows = self._catalog.db.execute("SELECT key, live FROM feed WHERE n > ? ORDER BY n", (since,))
+        live: dict[str, int] = dict(rows)  # 1: live, 0: a former state, -1: forgotten
+        gone = [key for key in live if live[key] == 0]
+        out = {key for key in live if live[key] < 0}
+        known = self._lexical.known(gone) | out
         rest = self._add_many([key for key in live if key not in known])  # adding a document that is known revives it
-        self._lexical.apply(add=self._documents(rest), retire=gone, state=self._state(last))
+        drop = self._lexical.known(out) if out else ()
+        self._lexical.apply(add=self._documents(rest), retire=gone, drop=drop, state=self._state(last))
 
     def _reconcile(self, last: int) -> None:
         """The catalog was made again: what the content index has already need not be analysed a second time."""
         db = self._catalog.db
-        live = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries")}
+        live = {
+            r[0]
+            for r in db.execute("SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries WHERE text != ''")
+        }
         former = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 0")} - live
         wanted = sorted(live | former)
         known = self._lexical.known(wanted)
@@ -128,7 +132,7 @@ class Feeding:
                 facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]
             yield Document(key, title, subject or "", body, tags, tuple(facets))
         for key, entry in self._catalog.entries_by_key([k for k in wanted if k not in notes]).items():
-            if entry.speaker.endswith(RECORDS) or erased_on(entry.text) is not None:
+            if not entry.text or entry.speaker.endswith(RECORDS) or erased_on(entry.text) is not None:
                 continue  # it records a `remember`, whose note carries the same words; or its words are gone
             facets = ["in:journal", "kind:journal", f"agent:{agent_of(entry.path)}"]
             yield Document(key, entry.speaker, "", entry.text, (), tuple(facets))

@@ -12,7 +12,7 @@ from memoranda.notes.journal import Entry, day_of, is_journal_path, parse_journa
 from memoranda.notes.model import read_note
 from memoranda.notes.times import to_ms
 
-_INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 28)})"
+_INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 31)})"
 
 
 def entry_key(entry: Entry) -> str:

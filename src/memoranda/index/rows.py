@@ -45,6 +45,9 @@ class NoteRow:
     body: str
     front_lines: int
     problems: tuple[str, ...]
+    retention_days: int | None
+    legal_hold: bool
+    retention_class: str | None
 
     def known_at(self, t: datetime) -> bool:
         return self.known_from <= t and (self.known_to is None or t < self.known_to)

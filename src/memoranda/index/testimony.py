@@ -35,12 +35,16 @@ CREATE TABLE IF NOT EXISTS reviews (
 CREATE INDEX IF NOT EXISTS reviews_blob ON reviews (blob);
 CREATE INDEX IF NOT EXISTS reviews_id ON reviews (id);
 CREATE TABLE IF NOT EXISTS tombstones (
-  hash TEXT PRIMARY KEY, at INTEGER, reason TEXT, lifted INTEGER NOT NULL) WITHOUT ROWID;
+  mark TEXT PRIMARY KEY, owner TEXT, key TEXT, at INTEGER, reason TEXT, stays TEXT NOT NULL, lifted INTEGER NOT NULL,
+  vouched INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS holds (
+  line TEXT PRIMARY KEY, id TEXT NOT NULL, event TEXT NOT NULL, at INTEGER, user TEXT, reason TEXT) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS holds_id ON holds (id);
 """
 _FEW = 400  # parameters of one SQL statement
 _SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched FROM ledger"
 _SELECT_REVIEW = "SELECT replica, text FROM reviews"
-TABLES = ("ledger", "sessions", "reviews", "tombstones")
+TABLES = ("ledger", "sessions", "reviews", "tombstones", "holds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,33 @@ class Review:
     signature: str | None
     vouched: bool
     fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """One thing that is forgotten: `mark` is the keyed hash of its content, or the id of a note or an entry.
+
+    `owner` and `key` say under whose key a hash was made and which one; both are None for an id. `stays` are the ids
+    of the notes and entries that say the same and were not to be forgotten.
+    """
+
+    mark: str
+    owner: str | None
+    key: str | None
+    at: datetime | None
+    reason: str | None
+    stays: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A legal hold on a note that was set or released in the ledger: `event` is set or release."""
+
+    id: str
+    event: str
+    at: datetime | None
+    user: str | None
+    reason: str | None
 
 
 class Testimony:
@@ -176,15 +207,26 @@ class Testimony:
         said = (_text(fields, "comment"), _text(fields, "signature"))
         return Review(*told, from_ms(_decided(fields)), *said, self.vouches(replica, text), fields)
 
-    def tombstoned(self, hashes: Iterable[str]) -> dict[str, str | None]:
-        """hash -> reason of those hashes under which something was forgotten and not allowed again."""
-        found: dict[str, str | None] = {}
-        wanted = list(dict.fromkeys(hashes))
-        for at in range(0, len(wanted), _FEW):
-            part = wanted[at : at + _FEW]
-            query = f"SELECT hash, reason FROM tombstones WHERE lifted = 0 AND hash IN ({_marks(part)})"
-            found.update(self._db.execute(query, part).fetchall())
-        return found
+    def has_tombstones(self) -> bool:
+        """Whether anything is forgotten here: most questions about it end with this."""
+        return self._db.execute("SELECT 1 FROM tombstones WHERE lifted = 0 LIMIT 1").fetchone() is not None
+
+    def tombstones(self) -> list[Tombstone]:
+        """All that is forgotten and not allowed again."""
+        query = "SELECT mark, owner, key, at, reason, stays FROM tombstones WHERE lifted = 0 ORDER BY mark"
+        return [
+            Tombstone(r[0], r[1], r[2], from_ms(r[3]), r[4], frozenset(json.loads(r[5])))
+            for r in self._db.execute(query)
+        ]
+
+    def holds(self, note_id: str) -> list[Hold]:
+        """What was said about holding a note, oldest first."""
+        query = "SELECT id, event, at, user, reason FROM holds WHERE id = ? ORDER BY at, event"
+        return [Hold(r[0], r[1], from_ms(r[2]), r[3], r[4]) for r in self._db.execute(query, (note_id,))]
+
+    def held_ids(self) -> set[str]:
+        """The notes about whose holding anything was said."""
+        return {row[0] for row in self._db.execute("SELECT DISTINCT id FROM holds")}
 
 
 def _order(review: Review) -> tuple[int, int, str]:
@@ -219,8 +261,10 @@ def take_in(db: sqlite3.Connection, lines: Iterable[Line]) -> None:
             _session(db, line)
         elif kind == "review":
             _review(db, line)
-        elif kind == "tombstone" and line.vouched:
+        elif kind == "tombstone":
             _tombstone(db, line)
+        elif kind == "hold":
+            _hold(db, line)
         else:
             _wrote(db, line)
 
@@ -266,13 +310,38 @@ def _decided(fields: Mapping[str, Any]) -> int | None:
 
 
 def _tombstone(db: sqlite3.Connection, line: Line) -> None:
+    """A hash proves that whoever made it has the owner's key, so it counts from any installation; a lift does not."""
     f = line.fields
-    at = _instant(f.get("at"))
-    db.execute(
-        "INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO UPDATE SET at = excluded.at,"
-        " reason = excluded.reason, lifted = excluded.lifted WHERE excluded.at >= tombstones.at",
-        (str(f.get("hash")), at, _text(f, "reason"), int(f.get("event") == "lift")),
-    )
+    lift = f.get("event") == "lift"
+    if lift and not line.vouched:
+        return
+    stays = json.dumps(_texts(f, "stays"))
+    common = (_instant(f.get("at")) or 0, _text(f, "reason"), stays, int(lift), int(line.vouched))
+    owner = (_text(f, "owner"), _text(f, "key"))
+    rows = [(mark, *owner, *common) for mark in _texts(f, "hashes")]
+    rows += [(mark, None, None, *common) for mark in _texts(f, "ids")]
+    for row in rows:
+        held = db.execute("SELECT at, lifted, vouched FROM tombstones WHERE mark = ?", row[:1]).fetchone()
+        if held is None or _later(row[3], bool(line.vouched), lift, *held):
+            db.execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _later(at: int, vouched: bool, lift: bool, held_at: int, lifted: int, held_vouched: int) -> bool:
+    """Whether a line replaces what is known: nobody's word undoes a lift, nor keeps a person from lifting."""
+    if lifted and not lift:
+        return vouched and at >= held_at
+    if lift and not lifted:
+        return not held_vouched or at >= held_at
+    return (vouched, at) >= (bool(held_vouched), held_at)
+
+
+def _hold(db: sqlite3.Connection, line: Line) -> None:
+    f = line.fields
+    event = f.get("event")
+    if not isinstance(f.get("id"), str) or event not in ("set", "release") or (event == "release" and not line.vouched):
+        return
+    values = (line.name, f["id"], event, _instant(f.get("at")), _text(f, "user"), _text(f, "reason"))
+    db.execute("INSERT OR IGNORE INTO holds VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
 def taint_of(fields: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -296,6 +365,11 @@ def _abouts(line: Mapping[str, Any]) -> list[str]:
 def _text(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields.get(name)
     return value if isinstance(value, str) else None
+
+
+def _texts(fields: Mapping[str, Any], name: str) -> list[str]:
+    values = fields.get(name)
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
 def _instant(value: object) -> int | None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.errors import ChainConflict
 from memoranda.index.catalog import Catalog
+from memoranda.index.retention import ended, gone_with
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Chains, unknown_note
 from memoranda.notes.paths import title_of
@@ -75,14 +76,15 @@ def list_notes(
     for home in space.homes():
         home.refresh(context)
         with home.indexes.lock:  # another thread may be in the middle of catching up
-            listed += _heads(home, _narrow(kinds, subject, scopes))
+            listed += _heads(home, _narrow(kinds, subject, scopes), context.now())
     return listed
 
 
-def _heads(home: OpenHome, narrowed: tuple[str, list[object]]) -> list[Listed]:
+def _heads(home: OpenHome, narrowed: tuple[str, list[object]], now: datetime) -> list[Listed]:
     catalog = home.indexes.catalog
-    superseded = catalog.superseded()
-    found = [row for row in catalog.live_notes(*narrowed) if row.id not in superseded or _is_head(catalog, row.id)]
+    superseded, gone = catalog.superseded(), ended(catalog.db, now)
+    there = (row for row in catalog.live_notes(*narrowed) if row.id not in gone)
+    found = [row for row in there if row.id not in superseded or _is_head(catalog, row.id)]
     trust = trust_of(catalog, found)
     return [_listed(home, row, trust[row.blob].state) for row in found]
 
@@ -168,12 +170,21 @@ def chain_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, li
     def look(home: OpenHome) -> list[NoteRow] | None:
         home.refresh(context)
         with home.indexes.lock:
-            return home.indexes.catalog.component(note_id) or None
+            return still_kept(home, home.indexes.catalog.component(note_id), context.now()) or None
 
     found = first_found(space.homes(), look)
     if found is None:
         raise unknown_note(note_id)
     return found
+
+
+def still_kept(home: OpenHome, rows: Sequence[NoteRow], now: datetime) -> list[NoteRow]:
+    """The rows of a chain without those whose retention has ended, and without what they superseded."""
+    gone = ended(home.indexes.catalog.db, now, (row.id for row in rows))
+    if not gone:
+        return list(rows)
+    hidden = gone_with({row.id: row.supersedes for row in rows}, gone)
+    return [row for row in rows if row.id not in hidden]
 
 
 def the_head(home: OpenHome, note_id: str) -> NoteRow | None:

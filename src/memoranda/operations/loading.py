@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
 from memoranda.index.catalog import Catalog
+from memoranda.index.retention import ended
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Chains
 from memoranda.notes.model import read_note
@@ -92,7 +93,8 @@ def _of(context: Context, home: OpenHome) -> list[Loaded]:
         catalog = home.indexes.catalog
         if not catalog.ledger.has_reviews():
             return []
-        rows = {row.id: row for row in catalog.live_notes()}
+        gone = ended(catalog.db, context.now())
+        rows = {row.id: row for row in catalog.live_notes() if row.id not in gone}
         trust = trust_of(catalog, rows.values())
         loaded = []
         for row in rows.values():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from memoranda.context import Context
 from memoranda.errors import Erased, InvalidInput, NotFound
 from memoranda.home.blanking import erased_on
+from memoranda.index.retention import ended
 from memoranda.index.rows import NoteRow
 from memoranda.notes import markdown
 from memoranda.notes.chains import Chains
@@ -76,6 +77,7 @@ def read(
     if budget is not None and budget < 1:
         raise InvalidInput("The budget is below one token.", remedy="Give a positive number, or none.")
     place = _place(context, space, uri)
+    _refuse_ended(context, place)
     _record_what_is_met(context, place)
     return _viewed(place, view, section, lines, budget)
 
@@ -119,6 +121,19 @@ def _place(context: Context, space: Space, uri: str) -> _Place:
         except NotFound:
             continue
     raise NotFound(f"There is no file {uri} in the open Homes.", remedy="`memoranda list --json` shows the paths.")
+
+
+def _refuse_ended(context: Context, place: _Place) -> None:
+    """NotFound for a note, at any revision, whose retention has ended."""
+    if place.row is None:
+        return
+    catalog = place.home.indexes.catalog
+    if (gone := ended(catalog.db, context.now(), [place.row.id])) and (note := gone.get(place.row.id)):
+        raise NotFound(
+            f"The retention of {note.id} ended on {note.at:%Y-%m-%d}.",
+            why="A note that is kept for a number of days is gone once they have passed.",
+            remedy="`memoranda expire` removes it for good.",
+        )
 
 
 def _record_what_is_met(context: Context, place: _Place) -> None:

@@ -14,6 +14,7 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, MemorandaError
 from memoranda.home.draft import Draft
+from memoranda.index.retention import ended
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.pointers import parse_pointer
@@ -79,7 +80,8 @@ def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list
     home = space.one()
     home.refresh(context)
     catalog = home.indexes.catalog
-    rows = list(catalog.live_notes())
+    gone = ended(catalog.db, context.now())
+    rows = [row for row in catalog.live_notes() if row.id not in gone]
     trust = trust_of(catalog, rows)
     wanted = states or _WAITING
     found = [_waiting(home, row, trust[row.blob]) for row in rows if trust[row.blob].state in wanted]

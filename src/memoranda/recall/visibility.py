@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.index.catalog import Catalog
+from memoranda.index.retention import ended, gone_with
 from memoranda.index.rows import Brief
 from memoranda.notes.times import to_ms
 from memoranda.trust.standing import believed
@@ -46,6 +47,8 @@ class Visibility:
     def judge(self, briefs: dict[str, list[Brief]]) -> dict[str, Standing]:
         """key -> the standing of the note that may be shown; keys whose notes may not be seen are left out."""
         known = {key: brief for key, rows in briefs.items() if (brief := self._known(rows)) is not None}
+        gone = ended(self._catalog.db, self._asked.now, (brief.id for brief in known.values()))
+        known = {key: brief for key, brief in known.items() if brief.id not in gone} if gone else known
         linked = self._catalog.linked(brief.id for brief in known.values())
         found: dict[str, Standing] = {}
         for key, brief in known.items():
@@ -80,6 +83,9 @@ class Visibility:
         if not any(row.id == brief.id for row in rows):
             rows = [*rows, *self._catalog.rows([brief.row])]  # a former state, shown with --history
         links = believed(self._catalog, rows)
+        gone = ended(self._catalog.db, asked.now, (link.id for link in links))
+        if gone and brief.id in gone_with({link.id: link.supersedes for link in links}, gone):
+            return None
         chains = Chains(links)
         heads = chains.heads_of(brief.id, asked.known_at)
         after = tuple(other for other in chains.successors(brief.id) if other != brief.id)

@@ -1,0 +1,150 @@
+"""Keeps out of the catalog what is forgotten, however its files came: by a merge, a pull, another branch, an old state.
+
+The files stay as they are. What is kept out has no row that recall, a list or the automatic context could show; the
+table `kept_out` says where it stands, for `doctor` and for forgetting it again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from memoranda.home.blanking import erased_on
+from memoranda.home.tombstones import Seals
+from memoranda.index.testimony import Testimony, Tombstone
+from memoranda.notes.sameness import same_text, says_something
+
+DROPPED = -1  # in the feed: the content indexes forget the document, former states included
+
+
+class Tombs:
+    """The tombstones in force, as one asks whether something is forgotten."""
+
+    def __init__(self, tombstones: Iterable[Tombstone], seals: Seals) -> None:
+        self._by_mark = {tomb.mark: tomb for tomb in tombstones}
+        self._seals = seals
+        self._owners = sorted({tomb.owner for tomb in self._by_mark.values() if tomb.owner})
+
+    def __bool__(self) -> bool:
+        return bool(self._by_mark)
+
+    def of_id(self, about: str) -> Tombstone | None:
+        """The tombstone of this very note or entry."""
+        return self._by_mark.get(about)
+
+    def of_text(self, text: str) -> list[Tombstone]:
+        """The tombstones of this content, under whoever's key; empty too when the keys are not here."""
+        if not self._owners:
+            return []
+        found = (self._by_mark.get(mark) for mark in self._seals.hashes(self._owners, same_text(text)))
+        return [tomb for tomb in found if tomb is not None]
+
+    def of(self, about: str, text: str, *, turn: bool = False) -> Tombstone | None:
+        """The tombstone that keeps this note or entry out; `turn`: a short one is only known by its id."""
+        tomb = self._by_mark.get(about)
+        if tomb is not None or not self._owners or (turn and not says_something(same_text(text))):
+            return tomb
+        return next((tomb for tomb in self.of_text(text) if about not in tomb.stays), None)
+
+    def unchecked(self) -> dict[tuple[str, str], int]:
+        """(owner, version of the key) -> how many hashes cannot be compared, since that key is not here."""
+        found: dict[tuple[str, str], int] = {}
+        for tomb in self._by_mark.values():
+            if tomb.owner and tomb.key and tomb.key not in self._seals.held(tomb.owner):
+                found[tomb.owner, tomb.key] = found.get((tomb.owner, tomb.key), 0) + 1
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOut:
+    """A file that holds something forgotten now: which note, by which blob, or which entry, whose blob is empty."""
+
+    path: str
+    about: str
+    blob: str
+
+
+class KeepOut:
+    """Takes rows out of one catalog, inside a transaction of its caller."""
+
+    def __init__(self, db: sqlite3.Connection, seals: Seals) -> None:
+        self._db = db
+        self._seals = seals
+        self._ledger = Testimony(db)
+
+    def run(self, notes_since: int, entries_since: int) -> bool:
+        """Takes out what is forgotten; whether something that was out may come back, so that all has to be read again.
+
+        `notes_since`, `entries_since`: rows up to these were looked at before, with the same tombstones.
+        """
+        tombs = Tombs(self._ledger.tombstones(), self._seals)
+        held = {row[0] for row in self._db.execute("SELECT DISTINCT mark FROM kept_out")}
+        if any(tombs.of_id(mark) is None for mark in held):
+            return True
+        if not tombs:
+            return False
+        state = self._state()
+        told = self._db.execute("SELECT value FROM state WHERE name = 'tombs'").fetchone()
+        if told is None or told[0] != state:
+            notes_since = entries_since = 0
+            self._db.execute("INSERT OR REPLACE INTO state VALUES ('tombs', ?)", (state,))
+        self._notes(tombs, notes_since)
+        self._entries(tombs, entries_since)
+        return False
+
+    def _state(self) -> str:
+        """Changes with every tombstone."""
+        query = "SELECT count(*), coalesce(max(at), 0), sum(lifted), sum(vouched) FROM tombstones"
+        return " ".join(map(str, self._db.execute(query).fetchone()))
+
+    def _notes(self, tombs: Tombs, since: int) -> None:
+        query = "SELECT row, path, blob, key, id, body FROM notes WHERE row > ?"
+        out = [
+            (row, path, blob, key, note_id, tomb.mark)
+            for row, path, blob, key, note_id, body in self._db.execute(query, (since,))
+            if (tomb := tombs.of(note_id, body)) is not None
+        ]
+        for row, path, blob, _, note_id, mark in out:
+            for table in ("notes", "edges"):
+                self._db.execute(f"DELETE FROM {table} WHERE row = ?", (row,))
+            self._db.execute("UPDATE pending SET row = NULL WHERE row = ?", (row,))
+            self._db.execute("INSERT OR REPLACE INTO kept_out VALUES (?, ?, ?, ?)", (path, note_id, blob, mark))
+        query = "SELECT max(live) FROM notes WHERE key = ?"
+        self._tell(query, (key for _, _, _, key, _, _ in out))
+
+    def _entries(self, tombs: Tombs, since: int) -> None:
+        """The row of an entry stays, since it is a place in its journal; its words go."""
+        query = "SELECT row, path, id, key, text FROM entries WHERE row > ? AND text != ''"
+        out = [
+            (row, path, entry, key, tomb.mark)
+            for row, path, entry, key, text in self._db.execute(query, (since,))
+            if erased_on(text) is None and (tomb := tombs.of(entry, text, turn=True)) is not None
+        ]
+        for row, path, entry, _, mark in out:
+            self._db.execute("UPDATE entries SET text = '' WHERE row = ?", (row,))
+            self._db.execute("INSERT OR REPLACE INTO kept_out VALUES (?, ?, '', ?)", (path, entry, mark))
+        query = "SELECT max(1) FROM entries WHERE key = ? AND text != '' HAVING count(*) > 0"
+        self._tell(query, (key for _, _, _, key, _ in out))
+
+    def _tell(self, query: str, keys: Iterable[str]) -> None:
+        """Tells the content indexes what has become of documents; `query`: whether one is live elsewhere, or None."""
+        for key in dict.fromkeys(keys):
+            left = self._db.execute(query, (key,)).fetchone()
+            live = DROPPED if left is None or left[0] is None else left[0]
+            self._db.execute("INSERT INTO feed (key, live) VALUES (?, ?)", (key, live))
+
+    def rows(self) -> tuple[int, int]:
+        """The last rows of notes and of entries."""
+        found = (self._db.execute(f"SELECT coalesce(max(row), 0) FROM {t}").fetchone()[0] for t in ("notes", "entries"))
+        notes, entries = found
+        return notes, entries
+
+
+def kept_out(db: sqlite3.Connection) -> Iterator[KeptOut]:
+    """What is kept out now, by path."""
+    query = (
+        "SELECT k.path, k.about, k.blob FROM kept_out k JOIN files f ON f.path = k.path AND k.blob IN ('', f.blob)"
+        " ORDER BY k.path, k.about"
+    )
+    yield from (KeptOut(*row) for row in db.execute(query))

@@ -34,7 +34,7 @@ run remember 'Ostermoor Lines wants its timetable for 2027 by the 15th of Januar
   --subject customer/ostermoor --kind fact --agent cleo
 
 say '3. It is recalled, with its evidence, beside what was known before.'
-run recall 'When does Ostermoor need the timetable, and what do they pay?' --k 3 --budget 600
+run recall 'By when does Ostermoor need its timetable?' --k 3 --budget 600
 
 say '4. Time has two axes. What did we believe in April about the contact at Ostermoor?'
 run recall 'Who is our contact at Ostermoor?' --at 2026-04-15 --k 1 --budget 200

@@ -272,6 +272,25 @@ class Catalog:
             todo += [r[0] for r in self.db.execute("SELECT DISTINCT new FROM edges WHERE old = ?", (now,))]
         return rows
 
+    def ids_about(self, subject: str) -> list[str]:
+        """The ids of all notes, also of those that are gone, that were ever about this subject or one below it."""
+        query = "SELECT DISTINCT id FROM notes WHERE subject = ? OR substr(subject, 1, ?) = ? ORDER BY id"
+        return [r[0] for r in self.db.execute(query, (subject, len(subject) + 1, subject + "/"))]
+
+    def versions_of_chain(self, note_id: str) -> list[NoteRow]:
+        """Every state, also former ones, of every note that was ever linked with this id, in the order they came."""
+        seen: dict[str, None] = {note_id: None}
+        rows: list[NoteRow] = []
+        for now in (todo := [note_id]):
+            here = self._notes("WHERE n.id = ?", (now,))
+            rows += here
+            linked = [old for row in here for old in row.supersedes]
+            linked += [r[0] for r in self.db.execute("SELECT DISTINCT new FROM edges WHERE old = ?", (now,))]
+            fresh = [other for other in dict.fromkeys(linked) if other not in seen]
+            seen.update(dict.fromkeys(fresh))
+            todo += fresh
+        return sorted(rows, key=lambda row: (row.known_from, row.row))
+
     # Journal
 
     def entries_by_key(self, keys: Iterable[str]) -> dict[str, EntryRow]:

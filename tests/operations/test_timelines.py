@@ -20,6 +20,7 @@ from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.session_desk import session_taint
 from memoranda.operations.space import Space
 from memoranda.operations.timelines import Version, timeline
+from memoranda.recall.visibility import Asked, Visibility
 from tests.conftest import Clock
 
 
@@ -156,5 +157,7 @@ def test_beliefs_cover_known_time_without_a_gap_and_are_what_recall_says(
         for b in v.beliefs
         if b.known_from <= known and (b.known_to is None or known < b.known_to) and b.held and b.held.contains(asked)
     }
-    items = recall(context, space, word, known_at=known, as_of=asked, include=("notes",), k=20).items
-    assert {item.id for item in items} == held
+    catalog = space.one().indexes.catalog
+    rows = [row for version in found for row in catalog.by_id(version.id)]
+    shown = Visibility(catalog, Asked(context.now(), asked, known)).judge(catalog.briefs(row.key for row in rows))
+    assert {standing.brief.id for standing in shown.values()} == held

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WI
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notes (
-  row INTEGER PRIMARY KEY, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
+  row INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
   live INTEGER NOT NULL, known_from INTEGER NOT NULL, known_to INTEGER, kind TEXT NOT NULL, subject TEXT,
   scope TEXT NOT NULL, owner TEXT NOT NULL,
   valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
@@ -51,8 +51,9 @@ CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTE
   PRIMARY KEY (old, new, row)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS edges_row ON edges (row);
 CREATE TABLE IF NOT EXISTS entries (
-  row INTEGER PRIMARY KEY, path TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL,
-  at INTEGER NOT NULL, speaker TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, text TEXT NOT NULL);
+  row INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL,
+  key TEXT NOT NULL, at INTEGER NOT NULL, speaker TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+  text TEXT NOT NULL, about TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS entries_key ON entries (key);
 CREATE UNIQUE INDEX IF NOT EXISTS entries_place ON entries (path, place);
 CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
@@ -108,6 +109,39 @@ class Catalog:
             else:
                 self.db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
 
+    # What came in without the ledger's word
+
+    def unclaimed(self) -> bool:
+        """Whether notes or entries came in since `claimed` was called."""
+        return self.state("claimed") != self._claimable()
+
+    def claimed(self) -> None:
+        """Everything that is here by now was looked at."""
+        self.set_state(claimed=self._claimable())
+
+    def _claimable(self) -> str:
+        last = "SELECT (SELECT coalesce(max(row), 0) FROM notes), (SELECT coalesce(max(row), 0) FROM entries)"
+        return "{} {}".format(*self.db.execute(last).fetchone())
+
+    def without_word(self) -> tuple[list[NoteRow], list[tuple[int, str, str, str]]]:
+        """What is new and of which the ledger says nothing: notes; entries as (row, id, key, what it says of the id).
+
+        An entry is among them too when the ledger knows its id and another text.
+        """
+        state = self.state("claimed")
+        note, entry = map(int, (state or "0 0").split())
+        notes = self._notes("LEFT JOIN ledger l ON l.about = n.blob WHERE n.row > ? AND l.about IS NULL", (note,))
+        entries = self.db.execute(
+            "SELECT e.row, e.id, e.key, coalesce(l.taint, '[]') FROM entries e LEFT JOIN ledger l ON l.about = e.id"
+            " WHERE e.row > ? AND (l.about IS NULL OR l.key != e.key)",
+            (entry,),
+        )
+        return notes, entries.fetchall()
+
+    def known_by_key(self, rows: Iterable[int]) -> None:
+        """These entries are not those that the ledger means by their ids: what it says of them goes by their keys."""
+        self.db.executemany("UPDATE entries SET about = key WHERE row = ?", [(row,) for row in rows])
+
     # Notes
 
     def _notes(self, where: str, values: Sequence[object] = ()) -> list[NoteRow]:
@@ -155,6 +189,10 @@ class Catalog:
         """The schemes of a note's sources (`nas`, `https`), without a word of what follows them."""
         found = self.db.execute("SELECT sources FROM notes WHERE row = ?", (row,)).fetchone()
         return tuple(dict.fromkeys(source.partition(":")[0] for source in _tuple(found[0]))) if found else ()
+
+    def all_states(self, note_id: str) -> list[NoteRow]:
+        """Every row that ever had this id, oldest first."""
+        return self._notes("WHERE n.id = ? ORDER BY n.row", (note_id,))
 
     def at_path(self, path: str) -> list[NoteRow]:
         """Every state of the note at this path, oldest first."""
@@ -348,16 +386,16 @@ class Catalog:
         return {row[0] for row in self.db.execute("SELECT blob FROM files")}
 
 
-_SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text FROM entries"
+_SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text, about FROM entries"
 _SELECT_SAID = (
     "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM entries e"
-    " LEFT JOIN ledger l ON l.about = e.id "
+    " LEFT JOIN ledger l ON l.about = e.about "
 )
 # One statement for all: a statement a span cost more than the rows. CROSS keeps the order of the joins.
 _SELECT_SPANS = (
     "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM (VALUES {}) s"
     " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
-    " LEFT JOIN ledger l ON l.about = e.id"
+    " LEFT JOIN ledger l ON l.about = e.about"
 )
 _SELECT_BRIEF = (
     f"SELECT {', '.join('n.' + name for name in Brief._fields[:-2])}, n.taint, l.taint FROM notes n"
@@ -394,7 +432,7 @@ def _note(r: Sequence[Any]) -> NoteRow:
 def _entry(r: Sequence[Any]) -> EntryRow:
     at = from_ms(r[4])
     assert at is not None
-    return EntryRow(r[0], r[1], r[2], r[3], at, *r[5:9])
+    return EntryRow(r[0], r[1], r[2], r[3], at, *r[5:10])
 
 
 def note_key(blob: str, title: str) -> str:

@@ -95,7 +95,10 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines."""
+    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines.
+
+    `about` is what the ledger calls it: its id, or its key when the words under that id are not those that were written.
+    """
 
     path: str
     place: int
@@ -106,3 +109,4 @@ class EntryRow:
     first: int
     last: int
     text: str
+    about: str

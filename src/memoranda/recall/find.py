@@ -183,7 +183,7 @@ class _Candidates:
         rows = {row.row: row for row in self._catalog.rows(numbers)}
         trust = trust_of(self._catalog, rows.values())
         entries = self._catalog.entries_by_key([item.key for item in ranked if item.key in self._said])
-        wrote = self._catalog.ledger.wrote(entry.id for entry in entries.values())
+        wrote = self._catalog.ledger.wrote(entry.about for entry in entries.values())
         found = []
         for item in ranked:
             if item.key in self._notes:
@@ -193,7 +193,7 @@ class _Candidates:
             else:
                 entry = entries[item.key]
                 blob = self._catalog.blob_of(entry.path) or ""
-                found.append(_passage(entry, blob, wrote.get(entry.id), item, home, words))
+                found.append(_passage(entry, blob, wrote.get(entry.about), item, home, words))
         return found
 
 
@@ -211,10 +211,12 @@ def _passage(entry: EntryRow, blob: str, wrote: Wrote | None, item: Ranked, home
     source = str(Pointer(home, entry.path, blob, entry.first, entry.last))
     origin = (wrote.origin if wrote else None) or "agent"
     roots = Taint.read(wrote.taint) if wrote else Taint()
+    known = wrote is not None and wrote.vouched and wrote.kind == "entry"
     return Found(
         entry.id, entry.path, blob, "journal", None, None, entry.text, entry.first + 2, item.score, item.why, (source,),
         False, roots.labels, origin, "passage", at, None, at, (), (), entry.speaker,
         wrote.session if wrote else None, agent_of(entry.path), roots=roots, words=words,
+        trust="unreviewed" if known else "unclaimed",
     )  # fmt: skip
 
 

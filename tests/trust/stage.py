@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from home.tools import fresh_home, git
+
 from memoranda.context import Context
 from memoranda.home.keys import Keys
 from memoranda.operations.journaling import Appended, Turn, append

@@ -539,7 +539,7 @@ class Repository:
             lines = tuple(
                 self._pen.line(
                     {"n": seq, "at": at.isoformat(), "kind": "found", "path": c.path, "blob": c.new}
-                    | told.get(c.path, {})
+                    | dict(told.get(c.path, {}))
                 )
                 for c in files
             )

@@ -22,7 +22,7 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 7)
+RECIPE = Recipe("catalog", 8)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -65,6 +65,7 @@ _NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject sc
     front_lines problems retention_days legal_hold retention_class""".split()
 _SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in _NOTE_COLUMNS)} FROM notes n "
 _LISTS = ("taint", "sources", "supersedes", "tags", "links", "problems")
+_SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
 _FEW = 400  # parameters of one SQL statement
 _LONGEST = 1_000_000  # days; what is kept longer is kept
 
@@ -186,9 +187,10 @@ class Catalog:
         return rows[0] if rows else None
 
     def schemes(self, row: int) -> tuple[str, ...]:
-        """The schemes of a note's sources (`nas`, `https`), without a word of what follows them."""
+        """The schemes of a note's sources (`nas`, `https`), without a word of what follows them or of other schemes."""
         found = self.db.execute("SELECT sources FROM notes WHERE row = ?", (row,)).fetchone()
-        return tuple(dict.fromkeys(source.partition(":")[0] for source in _tuple(found[0]))) if found else ()
+        named = [source.partition(":")[0].lower() for source in _tuple(found[0])] if found else []
+        return tuple(dict.fromkeys(scheme if scheme in _SCHEMES else "other" for scheme in named))
 
     def all_states(self, note_id: str) -> list[NoteRow]:
         """Every row that ever had this id, oldest first."""

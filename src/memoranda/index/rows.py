@@ -97,7 +97,7 @@ class Said(NamedTuple):
 class EntryRow:
     """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines.
 
-    `about` is what the ledger calls it: its id, or its key when the words under that id are not those that were written.
+    `about` is what the ledger calls it: its id, or its key when its words are not those written under that id.
     """
 
     path: str

@@ -150,7 +150,9 @@ class Testimony:
             part = wanted[at : at + _FEW]
             for row in self._db.execute(f"{_SELECT_LEDGER} WHERE about IN ({_marks(part)})", part):
                 who = (row[3], row[4], row[5], row[6])
-                found[row[0]] = Wrote(row[1], from_ms(row[2]), *who, tuple(json.loads(row[7])), row[8], bool(row[9]), row[10])
+                found[row[0]] = Wrote(
+                    row[1], from_ms(row[2]), *who, tuple(json.loads(row[7])), row[8], bool(row[9]), row[10]
+                )
         return found
 
     def session_events(self, session: str | None = None) -> Iterator[SessionEvent]:

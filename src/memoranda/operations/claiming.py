@@ -68,9 +68,7 @@ def _inherited(home: OpenHome, note_id: str, path: str) -> Taint:
         return CLEAN
     wrote = catalog.ledger.wrote(row.blob for row in rows)
     reviewed = reviewed_blobs(catalog, (row.blob for row in rows)) if catalog.ledger.has_reviews() else set()
-    return inherit(
-        CLEAN, [stamped(wrote.get(row.blob), row.taint, row.id) for row in rows if row.blob not in reviewed]
-    )
+    return inherit(CLEAN, [stamped(wrote.get(row.blob), row.taint, row.id) for row in rows if row.blob not in reviewed])
 
 
 def _cited(home: OpenHome, sources: Iterable[str]) -> Taint:

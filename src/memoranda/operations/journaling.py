@@ -59,17 +59,18 @@ def append(context: Context, space: Space, turn: Turn) -> Appended:
     return append_many(context, home, [turn], space.met(_for(context, turn), home).taint)[0]
 
 
-def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint) -> list[Appended]:
+def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint | None = None) -> list[Appended]:
     """Adds entries in their order, a megabyte of them to a record of the log; all are checked before the first.
 
-    `taint` is what the caller has met: whatever agents and sessions the turns name, it stays with their words.
+    `taint` is what the caller has met (None: in this Home): whatever agents and sessions the turns name, it stays with
+    their words.
     """
     for turn in turns:
         pass_guards(_for(context, turn), Call("journal", writes=True, text=turn.text))
         check_turn(turn)
     done: list[Appended] = []
     for part in _parts(turns):
-        done += _append_part(context, home, part, taint)
+        done += _append_part(context, home, part, home.sessions.met(context).taint if taint is None else taint)
     return done
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,7 +46,6 @@ _NOTHING: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")
 
 _CLOSING_TRIES = 20
 Admit = Callable[[bytes, str], str | None]
-Stamp = Callable[[Sequence[Found]], Mapping[str, Mapping[str, object]]]
 
 
 def everything(_data: bytes, _path: str) -> str | None:
@@ -80,7 +79,6 @@ class Repository:
         self.ours = Ours(self.marker)
         self._context = context
         self._admit = admit
-        self.stamp: Stamp = lambda _found: {}  # path -> what the ledger says of found bytes beside their blob
         self.replica: Replica = replica_of(self.layout, context.random, first=first)
         self._pen = Pen(keys, self.marker.id, self.replica.id)
         self._git = Git(self.layout)
@@ -484,26 +482,29 @@ class Repository:
 
     def look(self, context: Context) -> list[Found]:
         """Takes in what was edited outside the program; returns it. Does nothing while Git is busy here."""
+        return self.sight(context)[0]
+
+    def sight(self, context: Context) -> tuple[list[Found], Snapshot | None]:
+        """Looks as `look` does; gives what was taken in, and the snapshot that was compared with when nothing was."""
         self._ready()
         if self.read_only:
-            return []
+            return [], None
         with self._looking:
             snapshot = self.snapshot()
             if self._looker.quiet(snapshot.commit) or self._busy():
-                return []
+                return [], snapshot
             candidates = self._looker.candidates(context, snapshot, self._tree(snapshot.commit))
+            found = list(self.outside.compare(candidates, self.known(snapshot))) if candidates else []
+            if found and self._looker.half_done(found) and self._activity.busy(patient=True):
+                return [], None
             taken: list[Found] = []
-            if candidates:
-                found = list(self.outside.compare(candidates, self.known(snapshot)))
-                if found and self._looker.half_done(found) and self._activity.busy(patient=True):
-                    return []
-                if found:
-                    try:
-                        taken = self._take_in(context, found)
-                    except ReadOnlyHome as error:  # what is remembered can still be read
-                        self.refused.update((item.path, str(error)) for item in found)
+            if found:
+                try:
+                    taken = self._take_in(context, found)
+                except ReadOnlyHome as error:  # what is remembered can still be read
+                    self.refused.update((item.path, str(error)) for item in found)
             self._looker.settle({*self.refused, *self.outside.strange})
-            return taken
+            return taken, None if found else snapshot
 
     def _busy(self) -> str | None:
         """Why nothing can be looked for at the moment; a lock that a killed process of ours left is no reason."""
@@ -534,13 +535,9 @@ class Repository:
             if not taken:
                 return []
             files = tuple(FileChange(f.path, f.old, f.blob, f.data or b"", False, True) for f in taken)
-            told = self.stamp(taken)
             seq = self._log.last + 1
             lines = tuple(
-                self._pen.line(
-                    {"n": seq, "at": at.isoformat(), "kind": "found", "path": c.path, "blob": c.new}
-                    | dict(told.get(c.path, {}))
-                )
+                self._pen.line({"n": seq, "at": at.isoformat(), "kind": "found", "path": c.path, "blob": c.new})
                 for c in files
             )
             record = Record(seq, at, draft.op, draft.reason, draft.author, {}, files, lines)

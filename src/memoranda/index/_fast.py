@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from memoranda.index._scoring import K1, Scoring, Shares, idf_of, in_order, length_terms
+from memoranda.index._scoring import K1, Group, Scoring, Shares, Weights, idf_of, in_order, length_terms, weights
 from memoranda.index._store import DROPPED, KEY, LIVE, SEGMENT_MOST, Segment, View
 
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.uint8]
 Place = tuple[int, Small, Counts]  # the number of a segment's first document, documents in it, frequencies
+Floats = npt.NDArray[np.float64]
+_KEPT = 1_000_000  # postings with their weights, 16 bytes each
 _REACH = SEGMENT_MOST  # no segment has more
 _SAMPLE = 16
 
@@ -22,7 +25,7 @@ _SAMPLE = 16
 class FastResult:
     """The scores of one search, one place a document of the view."""
 
-    def __init__(self, view: View, scores: npt.NDArray[np.float64], held: list[list[Place]], shares: Shares) -> None:
+    def __init__(self, view: View, scores: Floats, held: list[Numbers], shares: Shares) -> None:
         self.view = view
         self.shares = shares
         self._scores = scores
@@ -38,27 +41,37 @@ class FastResult:
         """For each document the groups that it holds, as a bit set."""
         wanted = np.array(numbers, np.int64)
         masks = np.zeros(len(wanted), np.uint64)
-        for bit, places in enumerate(self._held):
-            for base, held, _ in places:
-                here = wanted - base
-                at = np.searchsorted(held, here)
+        for bit, held in enumerate(self._held):
+            if len(held):
+                at = np.searchsorted(held, wanted)
                 at[at == len(held)] = 0
-                masks |= (held[at] == here).astype(np.uint64) << np.uint64(bit)
-        return [int(mask) for mask in masks]
+                masks |= (held[at] == wanted).astype(np.uint64) << np.uint64(bit)
+        found: list[int] = masks.tolist()
+        return found
 
     def best(self, n: int, allowed: bytes | None, traits: tuple[int, int]) -> list[tuple[int, float]]:
         """The n best among the allowed whose traits, masked by the first, equal the second; ties by key."""
-        mask, wanted = traits
-        passing = None if allowed is None else np.frombuffer(allowed, np.bool_)
-        if mask:
-            right = (np.frombuffer(self.view.traits, np.uint8) & mask) == wanted
-            passing = right if passing is None else passing & right
+        if not self.view.split(traits)[0]:
+            return []
+        passing = _passing(self.view, allowed, traits)
         found = _highest(self.view, self._scores, passing, n)
         pairs = list(zip(found.tolist(), self._scores[found].tolist(), strict=True))
         return in_order(self.view, pairs)[:n]
 
 
-def _highest(view: View, scores: npt.NDArray[np.float64], passing: npt.NDArray[np.bool_] | None, n: int) -> Numbers:
+def _passing(view: View, allowed: bytes | None, traits: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+    """Which documents are allowed and have the traits; None when all."""
+    among = None if allowed is None else np.frombuffer(allowed, np.bool_)
+    if not view.split(traits)[1]:
+        return among
+    right: npt.NDArray[np.bool_] | None = view.derived.get(("passing", traits))  # type: ignore[assignment]
+    if right is None:
+        mask, wanted = traits
+        right = view.derived["passing", traits] = (np.frombuffer(view.traits, np.uint8) & mask) == wanted
+    return right if among is None else among & right
+
+
+def _highest(view: View, scores: Floats, passing: npt.NDArray[np.bool_] | None, n: int) -> Numbers:
     """At least n documents, if there are so many: the highest n and, of those equal to the last of them, all that may
     come first."""
     found = None
@@ -83,34 +96,41 @@ def _highest(view: View, scores: npt.NDArray[np.float64], passing: npt.NDArray[n
     return np.concatenate((above, ties))
 
 
-def _above(scores: npt.NDArray[np.float64], least: float, passing: npt.NDArray[np.bool_] | None) -> Numbers:
+def _above(scores: Floats, least: float, passing: npt.NDArray[np.bool_] | None) -> Numbers:
     chosen = scores >= least
     return np.flatnonzero(chosen if passing is None else chosen & passing)
 
 
 def run(scoring: Scoring) -> FastResult:
+    groups = weights(scoring, _KEPT, _weigh)
+    # Word after word: one addition a document and word, in the order of the words, as in the plain kernel.
+    numbers = np.concatenate([group.found[0] for group in groups])
+    each = np.concatenate([group.found[1] for group in groups])
+    scores: Floats = np.bincount(numbers, each, scoring.view.size).astype(np.float64, copy=False)
+    return FastResult(scoring.view, scores, [group.found[0] for group in groups], Shares.of(groups))
+
+
+def _weigh(scoring: Scoring, group: Group) -> tuple[Weights, int]:
+    """The documents that hold a word, by their numbers in the view, and what it gives to each."""
     view = scoring.view
     flat, slope = length_terms(view)
     lengths = np.frombuffer(view.lengths, np.uint16)
-    scores: npt.NDArray[np.float64] = np.zeros(view.size, np.float64)
-    held, dfs, idfs = [], [], []
-    for alternatives in scoring.groups:
-        places, df = _documents(scoring, alternatives)
-        idf = idf_of(view.live, df)
-        # Group after group and in place: one addition a document and group, as in the plain kernel, and little memory.
-        for base, numbers, counts in places:
-            norm = lengths[base : base + _REACH][numbers] * slope
-            norm += flat
-            frequency = counts.astype(np.float64)
-            norm += frequency
-            frequency *= K1 + 1
-            frequency /= norm
-            frequency *= idf
-            scores[base : base + _REACH][numbers] += frequency
-        held.append(places)
-        dfs.append(df)
-        idfs.append(idf)
-    return FastResult(view, scores, held, Shares(tuple(idfs), tuple(dfs)))
+    places, df = _documents(scoring, group.postings)
+    idf = idf_of(view.live, df)
+    held: list[Numbers] = [np.zeros(0, np.int64)]
+    weighed: list[Floats] = [np.zeros(0, np.float64)]
+    for base, numbers, counts in sorted(places, key=itemgetter(0)):
+        norm = lengths[base : base + _REACH][numbers] * slope
+        norm += flat
+        frequency = counts.astype(np.float64)
+        norm += frequency
+        frequency *= K1 + 1
+        frequency /= norm
+        frequency *= idf
+        held.append(numbers.astype(np.int64) + base)
+        weighed.append(frequency)
+    found = (np.concatenate(held), np.concatenate(weighed))
+    return Weights(found, idf, df), len(found[0])
 
 
 def _documents(scoring: Scoring, alternatives: Sequence[Sequence[tuple[int, bytes]]]) -> tuple[list[Place], int]:

@@ -9,14 +9,16 @@ import heapq
 from array import array
 from collections.abc import Iterator, Sequence
 
-from memoranda.index._scoring import K1, Scoring, Shares, idf_of, in_order, length_terms
+from memoranda.index._scoring import K1, Group, Scoring, Shares, Weights, idf_of, in_order, length_terms, weights
 from memoranda.index._store import LIVE, View, bytes_of, numbers_of
+
+_KEPT = 100_000  # postings with their weights, some 100 bytes each
 
 
 class PlainResult:
     """The scores of one search: document number to score."""
 
-    def __init__(self, view: View, scores: dict[int, float], held: list[dict[int, int]], shares: Shares) -> None:
+    def __init__(self, view: View, scores: dict[int, float], held: list[dict[int, float]], shares: Shares) -> None:
         self.view = view
         self.shares = shares
         self._scores = scores
@@ -30,14 +32,21 @@ class PlainResult:
 
     def masks(self, numbers: Sequence[int]) -> list[int]:
         """For each document the groups that it holds, as a bit set."""
-        held = [(1 << bit, group) for bit, group in enumerate(self._held) if group]
-        return [sum(bit for bit, group in held if number in group) for number in numbers]
+        masks = [0] * len(numbers)
+        for bit, group in enumerate(self._held):
+            for i, number in enumerate(numbers):
+                if number in group:
+                    masks[i] |= 1 << bit
+        return masks
 
     def best(self, n: int, allowed: bytes | None, traits: tuple[int, int]) -> list[tuple[int, float]]:
         """The n best among the allowed whose traits, masked by the first, equal the second; ties by key."""
         scores = self._scores
         mask, wanted = traits
-        if mask:
+        some, others = self.view.split(traits)
+        if not some:
+            return []
+        if others:
             of = self.view.traits
             scores = {d: s for d, s in scores.items() if of[d] & mask == wanted}
         if allowed is not None:
@@ -50,23 +59,29 @@ class PlainResult:
 
 
 def run(scoring: Scoring) -> PlainResult:
+    scores: dict[int, float] = {}
+    groups = weights(scoring, _KEPT, _weigh)
+    get = scores.get
+    for group in groups:
+        if not scores:
+            scores.update(group.found)
+            continue
+        for d, weight in group.found.items():
+            scores[d] = get(d, 0.0) + weight
+    held = [group.found for group in groups]
+    return PlainResult(scoring.view, scores, held, Shares.of(groups))
+
+
+def _weigh(scoring: Scoring, group: Group) -> tuple[Weights, int]:
     view = scoring.view
     flat, slope = length_terms(view)
     lengths = view.lengths
-    scores: dict[int, float] = {}
-    held, dfs, idfs = [], [], []
-    for alternatives in scoring.groups:
-        found = _documents(scoring, alternatives)
-        status = view.status
-        df = sum([status[d] == LIVE for d in found]) if view.hidden else len(found)
-        idf = idf_of(view.live, df)
-        held.append(found)
-        dfs.append(df)
-        idfs.append(idf)
-        get = scores.get
-        for d, count in found.items():
-            scores[d] = get(d, 0.0) + count * (K1 + 1) / (count + (flat + slope * lengths[d])) * idf
-    return PlainResult(view, scores, held, Shares(tuple(idfs), tuple(dfs)))
+    found = _documents(scoring, group.postings)
+    status = view.status
+    df = sum([status[d] == LIVE for d in found]) if view.hidden else len(found)
+    idf = idf_of(view.live, df)
+    weighed = {d: count * (K1 + 1) / (count + (flat + slope * lengths[d])) * idf for d, count in found.items()}
+    return Weights(weighed, idf, df), len(weighed)
 
 
 def _documents(scoring: Scoring, alternatives: Sequence[Sequence[tuple[int, bytes]]]) -> dict[int, int]:

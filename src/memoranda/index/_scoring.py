@@ -7,9 +7,9 @@ them and the document frequency of their union. Retired documents, when asked fo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from memoranda.index._store import View
 
@@ -17,15 +17,28 @@ from memoranda.index._store import View
 K1, B = 1.2, 0.75
 
 
-class Scoring(NamedTuple):
-    """`groups`: per word of the query, per alternative, the postings as (number of the first document, data).
+class Group(NamedTuple):
+    """One word of the query: its `alternatives`, and of each the postings as (number of the first document, data)."""
 
-    `most_status` is the highest document status that is scored.
-    """
+    alternatives: tuple[str, ...]
+    postings: Sequence[Sequence[tuple[int, bytes]]]
+
+
+class Scoring(NamedTuple):
+    """`most_status` is the highest document status that is scored."""
 
     view: View
-    groups: Sequence[Sequence[Sequence[tuple[int, bytes]]]]
+    groups: Sequence[Group]
     most_status: int
+
+
+class Weights(NamedTuple):
+    """What a word of a query gives to the documents that hold it, in the form of a kernel; its `idf`, and in how many
+    live documents it is. The same for every query, as long as nothing is added or retired."""
+
+    found: Any
+    idf: float
+    df: int
 
 
 class Shares(NamedTuple):
@@ -33,6 +46,10 @@ class Shares(NamedTuple):
 
     idf: tuple[float, ...]
     df: tuple[int, ...]
+
+    @staticmethod
+    def of(groups: Sequence[Weights]) -> Shares:
+        return Shares(tuple([group.idf for group in groups]), tuple([group.df for group in groups]))
 
 
 class Result(Protocol):
@@ -50,6 +67,32 @@ def idf_of(live: int, df: int) -> float:
     """Rounded, so that it is the same on every machine's mathematics library; never zero, so that a word that is
     everywhere is still found."""
     return max(round(math.log(1 + (live - df + 0.5) / (df + 0.5)), 6), 0.000_001)
+
+
+def weights(scoring: Scoring, most: int, weigh: Callable[[Scoring, Group], tuple[Weights, int]]) -> list[Weights]:
+    """The weights of every group, those that were worked out for an earlier query and are still at hand taken over.
+
+    `weigh` gives the weights of a group and how many postings that are; about `most` are kept.
+    """
+    kept: _Kept = scoring.view.derived.setdefault((weigh, scoring.most_status), _Kept())  # type: ignore[assignment]
+    if kept.postings > most:
+        kept.clear()
+        kept.postings = 0
+    result = []
+    for group in scoring.groups:
+        found = kept.get(group.alternatives)
+        if found is None:
+            found, size = weigh(scoring, group)
+            kept[group.alternatives] = found
+            kept.postings += size
+        result.append(found)
+    return result
+
+
+class _Kept(dict[tuple[str, ...], Weights]):
+    """Alternatives -> weights."""
+
+    postings = 0
 
 
 def length_terms(view: View) -> tuple[float, float]:

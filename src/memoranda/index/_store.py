@@ -158,6 +158,15 @@ class View:
         """Some document is not live."""
         return self.live < self.size
 
+    def split(self, traits: tuple[int, int]) -> tuple[bool, bool]:
+        """Whether there are documents whose traits, masked by the first, equal the second, and whether others."""
+        mask, wanted = traits
+        known = self.derived.get(("split", traits))
+        if known is None:
+            right = [of & mask == wanted for of in set(self.traits)]
+            known = self.derived["split", traits] = (any(right), not all(right))
+        return known  # type: ignore[return-value]
+
     def key(self, number: int) -> bytes:
         at = bisect_right(self.bases, number) - 1
         if at == len(self.segments):

@@ -17,6 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -325,7 +326,8 @@ def _pairs(run: str) -> Sequence[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)]
 
 
-def _alternatives(token: str, language: Language) -> list[tuple[str, tuple[str, ...]]]:
+@lru_cache(maxsize=20_000)  # people ask with the same words again and again
+def _alternatives(token: str, language: Language) -> Sequence[tuple[str, tuple[str, ...]]]:
     words, whole = _words(token, language)
     found: list[tuple[str, tuple[str, ...]]] = []
     if whole and not _DENSE.search(whole):

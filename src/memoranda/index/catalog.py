@@ -19,7 +19,7 @@ from memoranda.errors import IndexDamaged
 from memoranda.index import pending, testimony
 from memoranda.index.journal_mode import write_ahead
 from memoranda.index.recipe import Recipe
-from memoranda.index.rows import Brief, EntryRow, NoteRow, Said
+from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Shown, Totals
 from memoranda.notes.times import from_ms, to_ms
 
 RECIPE = Recipe("catalog", 8)
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WI
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notes (
-  row INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
+  row INTEGER PRIMARY KEY, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
   live INTEGER NOT NULL, known_from INTEGER NOT NULL, known_to INTEGER, kind TEXT NOT NULL, subject TEXT,
   scope TEXT NOT NULL, owner TEXT NOT NULL,
   valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
@@ -51,9 +51,8 @@ CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTE
   PRIMARY KEY (old, new, row)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS edges_row ON edges (row);
 CREATE TABLE IF NOT EXISTS entries (
-  row INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL,
-  key TEXT NOT NULL, at INTEGER NOT NULL, speaker TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-  text TEXT NOT NULL, about TEXT NOT NULL);
+  row INTEGER PRIMARY KEY, path TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL,
+  at INTEGER NOT NULL, speaker TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, text TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS entries_key ON entries (key);
 CREATE UNIQUE INDEX IF NOT EXISTS entries_place ON entries (path, place);
 CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
@@ -64,18 +63,19 @@ _NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject sc
     recorded_at confidence origin taint reviewed classification generated sources supersedes title tags links body
     front_lines problems retention_days legal_hold retention_class""".split()
 _SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in _NOTE_COLUMNS)} FROM notes n "
-_LISTS = ("taint", "sources", "supersedes", "tags", "links", "problems")
-_SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
 _FEW = 400  # parameters of one SQL statement
 _LONGEST = 1_000_000  # days; what is kept longer is kept
+_MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
 
 
 class Catalog:
     """The open catalog of one Home. One thread at a time."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, directory: Path) -> None:
         self.db = connection
-        self._counts: dict[str, tuple[tuple[int, int], int]] = {}
+        self.directory = directory
+        self._totals: tuple[tuple[int, int], Totals] | None = None
+        self._briefs: tuple[tuple[int, int], dict[str, list[Brief]]] = ((-1, -1), {})
         self.ledger = testimony.Testimony(connection)
 
     @staticmethod
@@ -92,12 +92,16 @@ class Catalog:
             raise IndexDamaged(
                 "The catalog cannot be read.", why=str(error), remedy="Run `memoranda index rebuild`: it is a cache."
             ) from error
-        return Catalog(db)
+        return Catalog(db, directory)
 
     def close(self) -> None:
         self.db.close()
 
     # State
+
+    def mark(self) -> tuple[int, int]:
+        """Another one after every change, by this process or another."""
+        return self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes
 
     def state(self, name: str) -> str | None:
         row = self.db.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
@@ -110,39 +114,6 @@ class Catalog:
             else:
                 self.db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
 
-    # What came in without the ledger's word
-
-    def unclaimed(self) -> bool:
-        """Whether notes or entries came in since `claimed` was called."""
-        return self.state("claimed") != self._claimable()
-
-    def claimed(self) -> None:
-        """Everything that is here by now was looked at."""
-        self.set_state(claimed=self._claimable())
-
-    def _claimable(self) -> str:
-        last = "SELECT (SELECT coalesce(max(row), 0) FROM notes), (SELECT coalesce(max(row), 0) FROM entries)"
-        return "{} {}".format(*self.db.execute(last).fetchone())
-
-    def without_word(self) -> tuple[list[NoteRow], list[tuple[int, str, str, str]]]:
-        """What is new and of which the ledger says nothing: notes; entries as (row, id, key, what it says of the id).
-
-        An entry is among them too when the ledger knows its id and another text.
-        """
-        state = self.state("claimed")
-        note, entry = map(int, (state or "0 0").split())
-        notes = self._notes("LEFT JOIN ledger l ON l.about = n.blob WHERE n.row > ? AND l.about IS NULL", (note,))
-        entries = self.db.execute(
-            "SELECT e.row, e.id, e.key, coalesce(l.taint, '[]') FROM entries e LEFT JOIN ledger l ON l.about = e.id"
-            " WHERE e.row > ? AND (l.about IS NULL OR l.key != e.key)",
-            (entry,),
-        )
-        return notes, entries.fetchall()
-
-    def known_by_key(self, rows: Iterable[int]) -> None:
-        """These entries are not those that the ledger means by their ids: what it says of them goes by their keys."""
-        self.db.executemany("UPDATE entries SET about = key WHERE row = ?", [(row,) for row in rows])
-
     # Notes
 
     def _notes(self, where: str, values: Sequence[object] = ()) -> list[NoteRow]:
@@ -150,12 +121,28 @@ class Catalog:
 
     def briefs(self, keys: Iterable[str]) -> dict[str, list[Brief]]:
         """The rows, live and former, of these documents, as far as visibility goes."""
-        found: dict[str, list[Brief]] = {}
-        wanted = list(dict.fromkeys(keys))
-        for at in range(0, len(wanted), _FEW):
-            part = wanted[at : at + _FEW]
-            for row in self.db.execute(f"{_SELECT_BRIEF} WHERE n.key IN ({_marks(part)})", part):
-                found.setdefault(row[0], []).append(Brief(*row))
+        mark, held = self._briefs
+        if mark != (now := self.mark()) or len(held) > _MOST_BRIEFS:
+            held = {}
+            self._briefs = (now, held)
+        wanted = dict.fromkeys(keys)
+        missing = [key for key in wanted if key not in held]
+        for at in range(0, len(missing), _FEW):
+            part = missing[at : at + _FEW]
+            held.update((key, []) for key in part)
+            rows = self.db.execute(f"{_SELECT_BRIEF} WHERE n.key IN ({_marks(part)})", part).fetchall()
+            stamps = self.ledger.taints([row[_BLOB] for row in rows])
+            for row in rows:
+                held[row[0]].append(Brief._make((*row, stamps.get(row[_BLOB]))))
+        return {key: rows for key in wanted if (rows := held[key])}
+
+    def shown(self, numbers: Sequence[int]) -> list[Shown]:
+        """What a reader is told of the notes in these rows."""
+        found: list[Shown] = []
+        for at in range(0, len(numbers), _FEW):
+            part = numbers[at : at + _FEW]
+            for row in self.db.execute(f"{_SELECT_SHOWN} WHERE row IN ({_marks(part)})", part):
+                found.append(Shown._make((*row[:-3], *map(_tuple, row[-3:]))))
         return found
 
     def rows(self, numbers: Sequence[int]) -> list[NoteRow]:
@@ -165,6 +152,13 @@ class Catalog:
             part = numbers[at : at + _FEW]
             found += self._notes(f"WHERE n.row IN ({_marks(part)})", part)
         return found
+
+    def sources(self, numbers: Sequence[int]) -> Iterator[str]:
+        """What the notes in these rows cite, one after the other."""
+        for at in range(0, len(numbers), _FEW):
+            part = numbers[at : at + _FEW]
+            for (sources,) in self.db.execute(f"SELECT sources FROM notes WHERE row IN ({_marks(part)})", part):
+                yield from _tuple(sources)
 
     def note_texts(self, keys: Sequence[str]) -> Iterator[tuple[str, str, str | None, str, tuple[str, ...], str, str]]:
         """(key, title, subject, body, tags, kind, scope) of each of these documents that is a note's, once."""
@@ -187,14 +181,9 @@ class Catalog:
         return rows[0] if rows else None
 
     def schemes(self, row: int) -> tuple[str, ...]:
-        """The schemes of a note's sources (`nas`, `https`), without a word of what follows them or of other schemes."""
+        """The schemes of a note's sources (`nas`, `https`), without a word of what follows them."""
         found = self.db.execute("SELECT sources FROM notes WHERE row = ?", (row,)).fetchone()
-        named = [source.partition(":")[0].lower() for source in _tuple(found[0])] if found else []
-        return tuple(dict.fromkeys(scheme if scheme in _SCHEMES else "other" for scheme in named))
-
-    def all_states(self, note_id: str) -> list[NoteRow]:
-        """Every row that ever had this id, oldest first."""
-        return self._notes("WHERE n.id = ? ORDER BY n.row", (note_id,))
+        return tuple(dict.fromkeys(source.partition(":")[0] for source in _tuple(found[0]))) if found else ()
 
     def at_path(self, path: str) -> list[NoteRow]:
         """Every state of the note at this path, oldest first."""
@@ -245,23 +234,24 @@ class Catalog:
                     yield note_id, path, source
 
     def count_notes(self) -> int:
-        return self._counted("SELECT count(*) FROM notes WHERE live = 1")
+        return self.totals().notes
 
     def count_entries(self) -> int:
-        return self._counted("SELECT count(*) FROM entries")
+        return self.totals().entries
 
-    def _counted(self, query: str) -> int:
-        """A count, asked again only when somebody has written: every recall says how much there is."""
-        state = (self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes)
-        known = self._counts.get(query)
-        if known is None or known[0] != state:
-            known = self._counts[query] = (state, int(self.db.execute(query).fetchone()[0]))
-        return known[1]
+    def totals(self) -> Totals:
+        """How much there is; counted again only when somebody has written, since every recall says it."""
+        mark = self.mark()
+        if self._totals is None or self._totals[0] != mark:
+            query = "SELECT (SELECT count(*) FROM notes WHERE live = 1), (SELECT count(*) FROM entries)"
+            notes, entries = self.db.execute(query).fetchone()
+            self._totals = (mark, Totals(notes, entries, self.state("commit") or None))
+        return self._totals[1]
 
     # Chains
 
     def linked(self, ids: Iterable[str]) -> set[str]:
-        """Which of these ids are named or name another in a `supersedes`."""
+        """Which of these ids some note names in its `supersedes`."""
         found: set[str] = set()
         wanted = list(dict.fromkeys(ids))
         for at in range(0, len(wanted), _FEW):
@@ -311,25 +301,6 @@ class Catalog:
                 todo += row.supersedes
             todo += [r[0] for r in self.db.execute("SELECT DISTINCT new FROM edges WHERE old = ?", (now,))]
         return rows
-
-    def ids_about(self, subject: str) -> list[str]:
-        """The ids of all notes, also of those that are gone, that were ever about this subject or one below it."""
-        query = "SELECT DISTINCT id FROM notes WHERE subject = ? OR substr(subject, 1, ?) = ? ORDER BY id"
-        return [r[0] for r in self.db.execute(query, (subject, len(subject) + 1, subject + "/"))]
-
-    def versions_of_chain(self, note_id: str) -> list[NoteRow]:
-        """Every state, also former ones, of every note that was ever linked with this id, in the order they came."""
-        seen: dict[str, None] = {note_id: None}
-        rows: list[NoteRow] = []
-        for now in (todo := [note_id]):
-            here = self._notes("WHERE n.id = ?", (now,))
-            rows += here
-            linked = [old for row in here for old in row.supersedes]
-            linked += [r[0] for r in self.db.execute("SELECT DISTINCT new FROM edges WHERE old = ?", (now,))]
-            fresh = [other for other in dict.fromkeys(linked) if other not in seen]
-            seen.update(dict.fromkeys(fresh))
-            todo += fresh
-        return sorted(rows, key=lambda row: (row.known_from, row.row))
 
     # Journal
 
@@ -388,21 +359,23 @@ class Catalog:
         return {row[0] for row in self.db.execute("SELECT blob FROM files")}
 
 
-_SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text, about FROM entries"
+_SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text FROM entries"
 _SELECT_SAID = (
     "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM entries e"
-    " LEFT JOIN ledger l ON l.about = e.about "
+    " LEFT JOIN ledger l ON l.about = e.id "
 )
 # One statement for all: a statement a span cost more than the rows. CROSS keeps the order of the joins.
 _SELECT_SPANS = (
     "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM (VALUES {}) s"
     " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
-    " LEFT JOIN ledger l ON l.about = e.about"
+    " LEFT JOIN ledger l ON l.about = e.id"
 )
 _SELECT_BRIEF = (
-    f"SELECT {', '.join('n.' + name for name in Brief._fields[:-2])}, n.taint, l.taint FROM notes n"
-    " LEFT JOIN ledger l ON l.about = n.blob"
+    f"SELECT {', '.join('n.' + name for name in Brief._fields[:-3])}, n.taint,"
+    " EXISTS (SELECT 1 FROM edges e WHERE e.old = n.id) FROM notes n"
 )
+_BLOB = Brief._fields.index("blob")
+_SELECT_SHOWN = f"SELECT {', '.join(Shown._fields)} FROM notes"
 
 
 def _marks(values: Sequence[object]) -> str:
@@ -418,23 +391,20 @@ def _seconds(value: int | None) -> datetime | None:
 
 
 def _note(r: Sequence[Any]) -> NoteRow:
-    fields = dict(zip(_NOTE_COLUMNS, r, strict=True))
-    for name in ("live", "reviewed", "generated", "legal_hold"):
-        fields[name] = bool(fields[name])
-    for name in ("known_from", "known_to"):
-        fields[name] = _seconds(fields[name])
-    for name in ("valid_from", "valid_to"):
-        fields[name] = from_ms(fields[name])
-    for name in _LISTS:
-        fields[name] = _tuple(fields[name])
-    fields["owner"] = {} if fields["owner"] == "{}" else json.loads(fields["owner"])
-    return NoteRow(**fields)
+    """The row of a note, its columns in the order of `_NOTE_COLUMNS`."""
+    owner = {} if r[11] == "{}" else json.loads(r[11])
+    return NoteRow(
+        r[0], r[1], r[2], r[3], r[4], bool(r[5]), datetime.fromtimestamp(r[6], UTC), _seconds(r[7]), r[8], r[9], r[10],
+        owner, from_ms(r[12]), from_ms(r[13]), r[14], r[15], r[16], _tuple(r[17]), bool(r[18]), r[19], bool(r[20]),
+        _tuple(r[21]), _tuple(r[22]), r[23], _tuple(r[24]), _tuple(r[25]), r[26], r[27], _tuple(r[28]), r[29],
+        bool(r[30]), r[31],
+    )  # fmt: skip
 
 
 def _entry(r: Sequence[Any]) -> EntryRow:
     at = from_ms(r[4])
     assert at is not None
-    return EntryRow(r[0], r[1], r[2], r[3], at, *r[5:10])
+    return EntryRow(r[0], r[1], r[2], r[3], at, *r[5:9])
 
 
 def note_key(blob: str, title: str) -> str:

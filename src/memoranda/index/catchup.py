@@ -54,10 +54,13 @@ class CatchUp:
         self._catalog = catalog
         self._progress = progress
 
-    def run(self) -> CaughtUp:
-        """One transaction; afterwards the catalog reflects the snapshot that is returned, and the ledger."""
+    def run(self, seen: Snapshot | None = None) -> CaughtUp:
+        """One transaction; afterwards the catalog reflects the snapshot that is returned, and the ledger.
+
+        `seen` is a snapshot that was taken a moment ago, if there is one: enough to tell that nothing has changed.
+        """
         catalog, repository = self._catalog, self._repository
-        snapshot, ledger = repository.snapshot(), repository.store.ref(LEDGER_REF)
+        snapshot, ledger = seen or repository.snapshot(), repository.store.ref(LEDGER_REF)
         if self._reflects(snapshot, ledger):
             return CaughtUp(snapshot, False)
         catalog.db.execute("BEGIN IMMEDIATE")
@@ -152,7 +155,7 @@ class CatchUp:
     def _clear(self) -> None:
         for table in ("files", "notes", "edges", "entries", "feed", "pending", "kept_out"):
             self._catalog.db.execute(f"DELETE FROM {table}")
-        self._catalog.set_state(identity=None, claimed=None)
+        self._catalog.set_state(identity=None)
         self._told, self._since = 0, (0, 0)
 
     def _steps(self, old: str | None, new: str, tail: Sequence[Record], committed: int) -> None:

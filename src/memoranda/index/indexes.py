@@ -17,6 +17,7 @@ from memoranda.context import Context
 from memoranda.errors import IndexDamaged
 from memoranda.home.draft import Snapshot
 from memoranda.home.repository import Repository
+from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import RECIPE as CATALOG
 from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
@@ -62,6 +63,7 @@ class Indexes:
         self._lexical: LexicalIndex | None = None
         self.lock = threading.RLock()
         self._generation = repository.erasures.generation()
+        self._level: tuple[object, ...] | None = None  # the present to which everything was seen to be up to date
         self.notices: list[str] = []  # what recall has to say about the state of the indexes
 
     @property
@@ -102,12 +104,15 @@ class Indexes:
 
     # Catching up
 
-    def catch_up(self) -> Snapshot:
-        """Brings catalog and content indexes to the present; returns the snapshot that they reflect now."""
+    def catch_up(self, seen: Snapshot | None = None) -> Snapshot:
+        """Brings catalog and content indexes to the present; returns the snapshot that they reflect now.
+
+        `seen` is a snapshot that was taken a moment ago, if there is one: it is not taken again when nothing changed.
+        """
         with self.lock:
             self._reopen_if_deleted()
             try:
-                return self._bring()
+                return self._bring(seen)
             except (sqlite3.DatabaseError, IndexDamaged) as error:
                 self.notices.append(f"An index was damaged ({error}) and was made again.")
                 self.drop()
@@ -130,18 +135,28 @@ class Indexes:
             self._generation = generation
             self._close()
             return
-        for held, recipe in ((self._catalog, CATALOG), (self._lexical, LexicalIndex.recipe())):
-            if held is not None and not self._directory(recipe).exists():
+        for held in (self._catalog, self._lexical):
+            if held is not None and not held.directory.exists():
                 self._close()
                 return
 
-    def _bring(self) -> Snapshot:
+    def _bring(self, seen: Snapshot | None = None) -> Snapshot:
         started = time.monotonic()
-        done = CatchUp(self.repository, self.catalog, self._progress).run()
+        present = self._present(seen) if seen is not None else None
+        if seen is not None and present == self._level:
+            return seen
+        done = CatchUp(self.repository, self.catalog, self._progress).run(seen)
         self._feed_lexical()
         if done.changed and done.rebuilt:
             self._write_manifests(int((time.monotonic() - started) * 1000))
+        if done.snapshot is seen and not done.changed:
+            self._level = present
         return done.snapshot
+
+    def _present(self, seen: Snapshot) -> tuple[object, ...]:
+        """What a catch-up looks at, and whether anybody has written to an index since: equal means nothing to do."""
+        ledger = self.repository.store.ref(LEDGER_REF)
+        return seen.commit, seen.seq, len(seen.tail), ledger, self.catalog.mark(), self.lexical.mark()
 
     def _feed_lexical(self) -> None:
         self._feeding().bring()
@@ -225,6 +240,7 @@ class Indexes:
         if self._lexical is not None:
             self._lexical.close()
             self._lexical = None
+        self._level = None
 
     def close(self) -> None:
         with self.lock:

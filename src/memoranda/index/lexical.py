@@ -16,6 +16,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +25,7 @@ import Stemmer
 from memoranda.errors import IndexDamaged, Unavailable
 from memoranda.index import _facets, _plain
 from memoranda.index._scores import Accept, Held, Match, Scores
-from memoranda.index._scoring import K1, B, Result, Scoring
+from memoranda.index._scoring import K1, B, Group, Result, Scoring
 from memoranda.index._store import LIVE, RETIRED, SCHEMA, View, read_view
 from memoranda.index._write import Applied, Document, Writer
 from memoranda.index.analysis import ANALYSIS_VERSION, Query
@@ -54,8 +55,9 @@ class Counts(NamedTuple):
 class LexicalIndex:
     """An open lexical index. Usable from several threads; several processes may hold it open."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, directory: Path) -> None:
         self._db = connection
+        self.directory = directory
         self._lock = threading.RLock()
         self._view: View | None = None
         self._postings: dict[tuple[int, str], bytes] = {}
@@ -63,6 +65,7 @@ class LexicalIndex:
         self._searches = 0
 
     @staticmethod
+    @cache
     def recipe() -> Recipe:
         """What determines an answer: the analysis, the formula, and the tables of Unicode and of the stemmer."""
         params = {
@@ -92,7 +95,7 @@ class LexicalIndex:
             except sqlite3.Error:
                 db.close()
                 raise
-        return LexicalIndex(db)
+        return LexicalIndex(db, directory)
 
     @staticmethod
     def remove(directory: Path) -> None:
@@ -107,6 +110,11 @@ class LexicalIndex:
             self._view = None
 
     # What is in it
+
+    def mark(self) -> tuple[int, int]:
+        """Another one after every change, by this process or another."""
+        with self._lock, _named_errors():
+            return self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
 
     def state(self) -> dict[str, str]:
         """What the last `apply` said that it reached."""
@@ -206,7 +214,7 @@ class LexicalIndex:
             terms = [term for group in query.groups for term in group.alternatives]
             stored = self._fetch(view, terms)
             parts = {term: _parts(view, stored, term) for term in terms}
-            groups = [[parts[term] for term in group.alternatives] for group in query.groups]
+            groups = [Group(group.alternatives, [parts[term] for term in group.alternatives]) for group in query.groups]
             most = RETIRED if include_retired else LIVE
             allowed = _facets.allowed(view, facets, lambda wanted: self._fetch(view, wanted))
             work = sum(len(data) // 3 for found in parts.values() for _, data in found)

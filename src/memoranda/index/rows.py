@@ -56,8 +56,19 @@ class NoteRow:
         return Link(self.id, self.supersedes, self.valid_from, self.valid_to, self.known_from)
 
 
+class Totals(NamedTuple):
+    """How many live notes and journal entries a catalog has, and the commit that it reflects."""
+
+    notes: int
+    entries: int
+    commit: str | None
+
+
 class Brief(NamedTuple):
-    """What is needed to judge whether a note may be shown; times as the table keeps them (known: s, valid: ms)."""
+    """What is needed to judge whether a note may be shown; times as the table keeps them (known: s, valid: ms).
+
+    `linked` is 1 when some note, live or former, supersedes this one.
+    """
 
     key: str
     row: int
@@ -72,12 +83,35 @@ class Brief(NamedTuple):
     title: str
     blob: str
     displayed: str
+    linked: int
     stamp: str | None
 
     @property
     def tainted(self) -> bool:
         """Whether the ledger has stamped these bytes with a taint, or the file itself displays one."""
-        return self.displayed != "[]" or self.stamp not in (None, "[]")
+        return self.displayed != "[]" or self.stamp is not None
+
+
+class Shown(NamedTuple):
+    """What a reader is told of a note; times in milliseconds."""
+
+    row: int
+    path: str
+    blob: str
+    id: str
+    kind: str
+    subject: str | None
+    scope: str
+    body: str
+    front_lines: int
+    origin: str
+    valid_from: int | None
+    valid_to: int | None
+    recorded_at: str | None
+    classification: str
+    sources: tuple[str, ...]
+    supersedes: tuple[str, ...]
+    taint: tuple[str, ...]
 
 
 class Said(NamedTuple):
@@ -95,10 +129,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines.
-
-    `about` is what the ledger calls it: its id, or its key when its words are not those written under that id.
-    """
+    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines."""
 
     path: str
     place: int
@@ -109,4 +140,3 @@ class EntryRow:
     first: int
     last: int
     text: str
-    about: str

@@ -59,7 +59,7 @@ def import_journal(context: Context, space: Space, file: Path, progress: Progres
     fresh = [turn for turn in turns if turn.id not in known]
     if progress:
         progress("importing entries", 0, len(fresh))
-    written = append_many(context, home, fresh, space.met(context, home).taint)
+    written = append_many(context, home, fresh)
     if progress:
         progress("importing entries", len(written), len(fresh))
     sessions = tuple(sorted({entry.session for entry in written}))

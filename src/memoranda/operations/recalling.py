@@ -265,12 +265,11 @@ def _item(home: OpenHome, item: Found, form: Fitted) -> Item:
 def _report(home: OpenHome) -> dict[str, object]:
     indexes = home.indexes
     with indexes.lock:
-        catalog = indexes.catalog
+        totals = indexes.catalog.totals()
         notices, indexes.notices = indexes.notices, []
         return {
-            "name": home.name, "root": str(home.repository.root), "notes": catalog.count_notes(),
-            "journal": catalog.count_entries(), "commit": catalog.state("commit") or None,
-            "indexes": [indexes.lexical.recipe().directory_name()], "notices": notices,
+            "name": home.name, "root": str(home.repository.root), "notes": totals.notes, "journal": totals.entries,
+            "commit": totals.commit, "indexes": [indexes.lexical.directory.name], "notices": notices,
         }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memoranda.errors import InvalidPointer
 from memoranda.index.indexes import Indexes
-from memoranda.index.rows import EntryRow, NoteRow, Said
+from memoranda.index.rows import EntryRow, Said, Shown
 from memoranda.index.testimony import Wrote
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
@@ -17,7 +17,7 @@ from memoranda.recall.items import Found, Withheld
 from memoranda.recall.question import read_question
 from memoranda.recall.ranking import Fact, Ranked, rank
 from memoranda.recall.visibility import Asked, Standing, Visibility
-from memoranda.trust.labels import Taint
+from memoranda.trust.labels import CLEAN, Taint
 from memoranda.trust.reviews import reviewed_blobs
 from memoranda.trust.standing import Trust, trust_of
 
@@ -71,28 +71,22 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
     scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
     words = frozenset(term for group in question.query.groups for term in group.alternatives)
     ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept)
-    items = _unfolded(candidates.items(ranked, home, words))[: wanted.k]
-    return Answer(tuple(items), tuple(candidates.withheld()))
+    shown = candidates.unfolded(ranked)[: wanted.k]
+    return Answer(tuple(candidates.items(shown, home, words)), tuple(candidates.withheld()))
 
 
-def _unfolded(found: list[Found]) -> list[Found]:
-    """Without the passages that a note among them cites: the note says it, and its source leads to the passage."""
+def _cited(sources: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+    """The lines of journals to which these sources lead: path -> (first, last)."""
     cited: dict[str, list[tuple[int, int]]] = {}
-    for item in found:
-        for source in item.sources if item.kind != "journal" else ():
-            if "/journal/" not in source or "#L" not in source:
-                continue
-            try:
-                pointer = parse_pointer(source)
-            except InvalidPointer:
-                continue  # written by hand; `doctor` lists it
-            cited.setdefault(pointer.path, []).append((pointer.start or 0, pointer.end or 0))
-
-    def folded(item: Found) -> bool:
-        lines = cited.get(item.path, ()) if item.kind == "journal" else ()
-        return any(start <= item.first <= end for start, end in lines)
-
-    return [item for item in found if not folded(item)]
+    for source in sources:
+        if "/journal/" not in source or "#L" not in source:
+            continue
+        try:
+            pointer = parse_pointer(source)
+        except InvalidPointer:
+            continue  # written by hand; `doctor` lists it
+        cited.setdefault(pointer.path, []).append((pointer.start or 0, pointer.end or 0))
+    return cited
 
 
 class _Candidates:
@@ -110,6 +104,7 @@ class _Candidates:
         self._clean = wanted.clean
         self._withheld: list[str] = []
         self._around: dict[str, Said] = {}
+        self._entries: Mapping[str, EntryRow] = {}
 
     def accept(self, keys: Iterable[str]) -> set[str]:
         """Which of these documents the question may be shown."""
@@ -177,13 +172,29 @@ class _Candidates:
             self._around.setdefault(entry.key, entry)
         return map(_fact, found)
 
+    def unfolded(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+        """Without the passages that a note among them cites: the note says it, and its source leads to the passage."""
+        passages = [item.key for item in ranked if item.key not in self._notes]
+        notes = [self._notes[item.key].brief.row for item in ranked if item.key in self._notes]
+        cited = _cited(self._catalog.sources(notes)) if passages and notes else {}
+        if not cited:
+            return ranked
+        self._entries = self._catalog.entries_by_key(passages)
+
+        def folded(key: str) -> bool:
+            entry = self._entries.get(key)
+            return entry is not None and any(a <= entry.first + 2 <= z for a, z in cited.get(entry.path, ()))
+
+        return [item for item in ranked if not folded(item.key)]
+
     def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
         """The items of the answer, read in full."""
         numbers = [self._notes[item.key].brief.row for item in ranked if item.key in self._notes]
-        rows = {row.row: row for row in self._catalog.rows(numbers)}
+        rows = {row.row: row for row in self._catalog.shown(numbers)}
         trust = trust_of(self._catalog, rows.values())
-        entries = self._catalog.entries_by_key([item.key for item in ranked if item.key in self._said])
-        wrote = self._catalog.ledger.wrote(entry.about for entry in entries.values())
+        said = [item.key for item in ranked if item.key not in self._notes]
+        entries = self._entries or self._catalog.entries_by_key(said)
+        wrote = self._catalog.ledger.wrote(entries[key].id for key in said)
         found = []
         for item in ranked:
             if item.key in self._notes:
@@ -193,7 +204,7 @@ class _Candidates:
             else:
                 entry = entries[item.key]
                 blob = self._catalog.blob_of(entry.path) or ""
-                found.append(_passage(entry, blob, wrote.get(entry.about), item, home, words))
+                found.append(_passage(entry, blob, wrote.get(entry.id), item, home, words))
         return found
 
 
@@ -210,13 +221,11 @@ def _passage(entry: EntryRow, blob: str, wrote: Wrote | None, item: Ranked, home
     at = format_instant(entry.at)
     source = str(Pointer(home, entry.path, blob, entry.first, entry.last))
     origin = (wrote.origin if wrote else None) or "agent"
-    roots = Taint.read(wrote.taint) if wrote else Taint()
-    known = wrote is not None and wrote.vouched and wrote.kind == "entry"
+    roots = Taint.read(wrote.taint) if wrote else CLEAN
     return Found(
         entry.id, entry.path, blob, "journal", None, None, entry.text, entry.first + 2, item.score, item.why, (source,),
         False, roots.labels, origin, "passage", at, None, at, (), (), entry.speaker,
         wrote.session if wrote else None, agent_of(entry.path), roots=roots, words=words,
-        trust="unreviewed" if known else "unclaimed",
     )  # fmt: skip
 
 
@@ -226,13 +235,14 @@ def _at(ms: int) -> datetime:
     return at
 
 
-def _note(row: NoteRow, standing: Standing, trust: Trust, item: Ranked, words: frozenset[str]) -> Found:
-    def time(t: datetime | None) -> str | None:
-        return None if t is None else format_instant(t)
+def _time(ms: int | None) -> str | None:
+    return None if ms is None else format_instant(_at(ms))
 
+
+def _note(row: Shown, standing: Standing, trust: Trust, item: Ranked, words: frozenset[str]) -> Found:
     return Found(
         row.id, row.path, row.blob, row.kind, row.subject, row.scope, row.body, row.front_lines + 1, item.score,
         item.why, row.sources, trust.state == "reviewed", trust.taint.labels, row.origin, standing.state,
-        time(row.valid_from), time(row.valid_to), row.recorded_at, row.supersedes, standing.superseded_by,
+        _time(row.valid_from), _time(row.valid_to), row.recorded_at, row.supersedes, standing.superseded_by,
         trust=trust.state, roots=trust.taint, classification=row.classification, words=words,
     )  # fmt: skip

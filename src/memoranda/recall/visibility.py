@@ -48,11 +48,11 @@ class Visibility:
         """key -> the standing of the note that may be shown; keys whose notes may not be seen are left out."""
         known = {key: brief for key, rows in briefs.items() if (brief := self._known(rows)) is not None}
         gone = ended(self._catalog.db, self._asked.now, (brief.id for brief in known.values()))
-        known = {key: brief for key, brief in known.items() if brief.id not in gone} if gone else known
-        linked = self._catalog.linked(brief.id for brief in known.values())
         found: dict[str, Standing] = {}
         for key, brief in known.items():
-            standing = self._chained(brief) if brief.id in linked else self._alone(brief)
+            if brief.id in gone:
+                continue
+            standing = self._chained(brief) if brief.linked else self._alone(brief)
             if standing is not None:
                 found[key] = standing
         return found
@@ -60,6 +60,8 @@ class Visibility:
     def _known(self, rows: Sequence[Brief]) -> Brief | None:
         """The row that was known then; the one with the lowest path when files share their text."""
         at, history = self._known_s, self._asked.history
+        if at is None and len(rows) == 1:  # the usual case
+            return rows[0] if rows[0].live or history else None
         if at is None:
             fit: Iterable[Brief] = (row for row in rows if row.live or history)
         elif history:

@@ -23,6 +23,7 @@ from memoranda.home.objects import FILE_MODE, PROGRAM_MODE, GitObject, Signature
 from memoranda.home.record import FileChange, Record
 from memoranda.home.refs import Refs
 from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
+from memoranda.home.streak import Streak
 from memoranda.home.worktree import Worktree
 
 _GROUP = 256
@@ -82,6 +83,7 @@ class Committer:
         self._tail = LedgerTail(replica, self._blob)
         self._contents: dict[str, tuple[str, bytes]] = {}
         self._fresh: dict[str, GitObject] = {}  # the objects of the group under way, not in the store yet
+        self.streak = Streak()
         self.moved: Callable[[str | None, str | None], None] = lambda _old, _new: None  # told of our own commits
 
     # Where we are
@@ -262,6 +264,7 @@ class Committer:
         if head is not None and head != main:
             moves.insert(0, RefMove(branch, main, head, f"memoranda: {len(todo)} record(s)"))
         self._store.move(moves)
+        self.streak.follow(group)
         self.moved(main, head)
         self._release()
         self._fresh = {}

@@ -38,10 +38,10 @@ class Ours:
 
     def would_be(self, path: str) -> bool:
         """Whether the place of a file is one for notes or journals, whatever its name."""
-        steps = path.split("/")
-        if not path.endswith(".md") or path == _GENERATED or any(step.startswith(".") for step in steps):
+        if not path.endswith(".md") or path == _GENERATED or path[0] == "." or "/." in path:
             return False
-        if steps[0] == "agents":
+        if path.startswith("agents/"):
+            steps = path.split("/")
             return (len(steps) == 4 and steps[2] == "journal") or self._everything
         return self._everything or path.startswith(self._roots)
 
@@ -49,8 +49,10 @@ class Ours:
         """Whether the file at this path is a note (and not a journal, a marker or a setting)."""
         if path in _ROOT_FILES or path not in self:
             return False
+        if not path.startswith("agents/"):
+            return True
         steps = path.split("/")
-        return not (len(steps) == 4 and steps[0] == "agents" and steps[2] == "journal")
+        return not (len(steps) == 4 and steps[2] == "journal")
 
     def folder(self, path: str) -> bool:
         """Whether files of the Home may lie in or below this folder."""

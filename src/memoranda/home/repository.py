@@ -153,12 +153,43 @@ class Repository:
         except ReadOnlyHome:
             return  # every write is refused from now on and says why; what is there can still be read
 
-    def advanced(self, commit: str | None, seq: int) -> str | None:
-        """The commit that holds exactly `commit` and the records up to `seq`, when our own group says so."""
+    def advanced(self, commit: str | None, committed: int, seq: int) -> str | None:
+        """The commit that holds exactly `commit`, which holds the records up to `committed`, and those up to `seq`.
+
+        None when our own groups do not say so: somebody's commits may lie between, or records that are not known yet.
+        """
         group = self._committer.last_group()
-        if group and commit == group.main[0] and group.main[1] and seq >= group.after.seq:
-            return group.main[1]
-        return None
+        if group is None or seq < group.after.seq:
+            return None
+        held = self._committer.streak.held(group, commit)
+        if held is None and commit == group.main[0]:
+            held = group.before.seq
+        # When more is known to be committed, a person went back to here: then it was in a commit that is left.
+        if held is None or committed > held:
+            return None
+        return group.main[1] or group.main[0]
+
+    def told_by_log(self, ledger: tuple[str | None, str | None], seq: int) -> bool:
+        """Whether the ledger came from one commit to the other by our own groups, with records up to `seq`."""
+        group = self._committer.last_group()
+        if group is None or ledger[1] != group.ledger[1] or seq < group.after.seq:
+            return False
+        return ledger[0] == group.ledger[0] or self._committer.streak.continues(group, ledger[0])
+
+    def ahead(self, seq: int) -> list[Record] | None:
+        """The records behind `seq`, committed or not, as far as they have been read here; None when some are missing.
+
+        For a process that follows the log: what it has been given before is let go.
+        """
+        self._log.refresh()
+        records = [record for record, _ in self._log.after(seq)]
+        if records and records[0].seq != seq + 1:
+            return None
+        return records if records or self._log.last <= seq else None
+
+    def let_go(self, seq: int) -> None:
+        """Forgets the records up to `seq` that were read; only for a process that commits nothing."""
+        self._log.forget(seq)
 
     def last_group(self) -> Group | None:
         """The newest group of commits that this clone made."""

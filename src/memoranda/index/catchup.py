@@ -27,6 +27,7 @@ from memoranda.notes.journal import is_journal_path
 
 if TYPE_CHECKING:
     from memoranda.index.fill import Filler
+    from memoranda.index.keepout import KeepOut
 
 Progress = Callable[[str, int, int], None]
 _BATCH = 500
@@ -78,7 +79,35 @@ class CatchUp:
                 catalog.db.execute("ROLLBACK")
         return CaughtUp(snapshot, changed, rebuilt)
 
-    def _take_in(self, snapshot: Snapshot, ledger: str | None) -> str | None:
+    def ahead(self) -> bool:
+        """Takes in what the log has that is new, and leaves for `run` what is committed meanwhile: it is the same.
+
+        False when that cannot be done: somebody else has to have begun the catalog, no record may be missing, and
+        nothing that was forgotten may be allowed again.
+        """
+        catalog, repository = self._catalog, self._repository
+        if catalog.state("commit") is None or catalog.state("seq") is None:
+            return False
+        if repository.ahead(int(catalog.state("seq") or 0)) == []:
+            return True
+        catalog.db.execute("BEGIN IMMEDIATE")
+        try:
+            seq = int(catalog.state("seq") or 0)
+            records = repository.ahead(seq)
+            if records:
+                repository.make_durable()
+                keep = self._begin(seq)
+                self._records(records)
+                if keep.run(*self._since):
+                    return False
+                catalog.set_state(seq=str(records[-1].seq))
+            catalog.db.execute("COMMIT")
+        finally:
+            if catalog.db.in_transaction:
+                catalog.db.execute("ROLLBACK")
+        return records is not None
+
+    def _begin(self, seq: int) -> KeepOut:
         # Here: a recall that finds everything up to date parses no note.
         from memoranda.home.tombstones import Seals
         from memoranda.index.fill import Filler
@@ -86,11 +115,15 @@ class CatchUp:
 
         self._filler = Filler(self._catalog, self._repository.ours.is_note, self._repository.blob)
         # What the log has told already, and what has to be told again because commits came between.
-        self._told, self._again = int(self._catalog.state("seq") or 0), set[str]()
-        self._filler.pending.confirm(int(self._catalog.state("committed") or 0))
-        committed = _committed(snapshot)
+        self._told, self._again = seq, set[str]()
         keep = KeepOut(self._catalog.db, Seals(self._repository.keys, self._repository.marker.id))
         self._since = keep.rows()
+        return keep
+
+    def _take_in(self, snapshot: Snapshot, ledger: str | None) -> str | None:
+        keep = self._begin(int(self._catalog.state("seq") or 0))
+        self._filler.pending.confirm(int(self._catalog.state("committed") or 0))
+        committed = _committed(snapshot)
         rebuilt = self._commits(snapshot, committed)
         self._records(snapshot.tail)
         self._ledger(ledger)
@@ -111,12 +144,9 @@ class CatchUp:
         if commit is None or seq is None or committed is None:
             return False
         if commit != (snapshot.commit or ""):
-            # The usual case after our own commits: everything in them was taken in from the log already. Not so when
-            # a person went back to where the group began: then it was in a commit that is left.
+            # The usual case after our own commits: everything in them was taken in from the log already.
             group = self._repository.last_group()
-            if group is None or int(committed) > group.before.seq:
-                return False
-            if self._repository.advanced(commit or None, int(seq)) != snapshot.commit:
+            if group is None or self._repository.advanced(commit or None, int(committed), int(seq)) != snapshot.commit:
                 return False
             committed = str(group.after.seq)
             self._catalog.set_state(commit=snapshot.commit or "", committed=committed)
@@ -125,10 +155,8 @@ class CatchUp:
         return ledger == (state("ledger") or None) or self._own_ledger(ledger, int(seq))
 
     def _own_ledger(self, ledger: str | None, seq: int) -> bool:
-        """Whether the ledger moved only by our own group, whose lines came with the log's records."""
-        group = self._repository.last_group()
-        held = self._catalog.state("ledger") or None
-        if group is None or group.ledger != (held, ledger) or seq < group.after.seq:
+        """Whether the ledger moved only by our own groups, whose lines came with the log's records."""
+        if not self._repository.told_by_log((self._catalog.state("ledger") or None, ledger), seq):
             return False
         self._catalog.set_state(ledger=ledger)
         return True
@@ -215,26 +243,31 @@ class CatchUp:
             if self._progress:
                 self._progress("reading notes", at, len(plan))
             found = iter(list(store.get_many([version.blob for version in part if version.blob is not None])))
-            for version in part:
-                item = next(found) if version.blob is not None else None
-                self._filler.step(version, item.data if item else None)
+            items = [next(found) if version.blob is not None else None for version in part]
+            self._filler.steps([(v, item.data if item else None) for v, item in zip(part, items, strict=True)])
         if self._progress and plan:
             self._progress("reading notes", len(plan), len(plan))
 
     # The log and the ledger
 
     def _records(self, records: Iterable[Record]) -> None:
+        ours = self._repository.ours
         for record in records:
             new = record.seq > self._told
+            steps: list[tuple[Version, bytes | None]] = []
             for change in record.changes:
-                if change.path not in self._repository.ours or not (new or change.path in self._again):
+                if not (new or change.path in self._again) or change.path not in ours:
                     continue
                 version = Version(change.path, change.new, record.at, record.seq)
                 if change.appended and change.old is not None:
+                    self._filler.steps(steps)
+                    steps = []
                     self._filler.append(version, change.old, change.data)
                 else:
-                    self._filler.step(version, change.data if change.new else None)
-            take_in(self._catalog.db, self._lines(record.ledger, self._repository.replica.id))
+                    steps.append((version, change.data if change.new else None))
+            self._filler.steps(steps)
+            if new:
+                take_in(self._catalog.db, self._lines(record.ledger, self._repository.replica.id))
 
     def _lines(self, texts: Iterable[str], replica: str) -> Iterator[Line]:
         """The lines that are JSON objects, each with whether this installation wrote it as it stands."""
@@ -243,6 +276,14 @@ class CatchUp:
             for fields in read_lines(text.encode()):
                 name = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
                 yield Line(fields, name, pen.vouches(text), text, replica)
+
+    def _from_ledger(self, texts: Iterable[str], replica: str) -> Iterator[Line]:
+        """As `_lines`, without what the log had told when this catch-up began."""
+        mine = replica == self._repository.replica.id
+        for line in self._lines(texts, replica):
+            number = line.fields.get("n")
+            if not (mine and line.vouched and isinstance(number, int) and number <= self._told):
+                yield line
 
     def _ledger(self, commit: str | None) -> None:
         """Takes in the ledger's lines that are new since the last time: segments only ever grow."""
@@ -263,7 +304,7 @@ class CatchUp:
                 found = store.get(blob)
                 data = found.data if found else b""
                 texts = data[size:].decode("utf-8", "replace").splitlines()
-                take_in(self._catalog.db, self._lines(texts, folder.decode()))
+                take_in(self._catalog.db, self._from_ledger(texts, folder.decode()))
                 consumed[path] = (blob, len(data))
         self._catalog.set_state(segments=json.dumps([[name, *pair] for name, pair in sorted(consumed.items())]))
 

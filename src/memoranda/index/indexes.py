@@ -62,6 +62,7 @@ class Indexes:
         self._catalog: Catalog | None = None
         self._lexical: LexicalIndex | None = None
         self.lock = threading.RLock()
+        self._gathering: Feeding | None = None
         self._generation = repository.erasures.generation()
         self._level: tuple[object, ...] | None = None  # the present to which everything was seen to be up to date
         self.notices: list[str] = []  # what recall has to say about the state of the indexes
@@ -118,15 +119,21 @@ class Indexes:
                 self.drop()
                 return self._bring()
 
-    def catch_up_catalog(self) -> None:
-        """Half of a catch-up: the catalog only, for a process that shares the work with another one."""
-        with self.lock:
-            CatchUp(self.repository, self.catalog, self._progress).run()
+    def ahead(self, *, last: bool = False) -> None:
+        """A catch-up while many notes are being written: what the log says, and not yet what becomes of it in Git.
 
-    def catch_up_content(self) -> None:
-        """The other half: what the catalog has now, in the content index."""
+        New documents are analysed at once, and written when there are many, or with the `last` call. `catch_up`
+        afterwards finds little to do.
+        """
         with self.lock:
-            self._feed_lexical()
+            self._reopen_if_deleted()
+            if not CatchUp(self.repository, self.catalog, self._progress).ahead():
+                CatchUp(self.repository, self.catalog, self._progress).run()
+            if self._gathering is None:
+                self._gathering = self._feeding()
+            self._gathering.gather()
+            if last:
+                self._gathering.settle()
 
     def _reopen_if_deleted(self) -> None:
         """`.memoranda/` may be deleted while we hold its files open, and is by an erasing: they are made again."""
@@ -234,6 +241,7 @@ class Indexes:
             return self.catch_up()
 
     def _close(self) -> None:
+        self._gathering = None
         if self._catalog is not None:
             self._catalog.close()
             self._catalog = None

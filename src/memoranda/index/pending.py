@@ -30,7 +30,11 @@ class Pending:
 
     def confirm(self, seq: int) -> None:
         """The records up to `seq` are in the commit that the catalog reflects."""
-        self._db.execute("DELETE FROM pending WHERE seq <= ?", (seq,))
+        later = self._db.execute("SELECT 1 FROM pending WHERE seq > ? LIMIT 1", (seq,)).fetchone()
+        if later is None:
+            self._db.execute("DELETE FROM pending")  # without a condition the table is emptied at one stroke
+        else:
+            self._db.execute("DELETE FROM pending WHERE seq <= ?", (seq,))
 
     def paths(self, seq: int) -> set[str]:
         """The files that records up to `seq` changed."""

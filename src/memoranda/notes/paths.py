@@ -94,8 +94,8 @@ def check_path(path: str) -> str:
             raise _refuse("It has a segment that is empty, `.` or `..`.")
         if len(segment) > 63 and len(segment.encode("utf-8", "surrogatepass")) > 255:
             raise _refuse("It has a segment of more than 255 bytes.")
-        if ("g" in segment or "G" in segment or not segment.isascii()) and _is_git(segment):
-            raise _refuse("It leads into Git's own folder.")
+    if ("git" in path.lower() or not path.isascii()) and any(map(_is_git, path.split("/"))):
+        raise _refuse("It leads into Git's own folder.")
     return path
 
 

@@ -1,14 +1,12 @@
-"""Processes that keep the indexes up while a long import writes, so that the work is spread over the cores.
+"""The process that keeps the indexes up while a long import writes, so that the work is spread over two cores.
 
-One follows the Home with the catalog, another the catalog with the content index. Started by `Follower`; each says
-nothing, and catches up whenever something comes on its standard input. Whatever they did not do, the importing process
-does itself at the end, so that a follower that fails costs time and nothing else.
+It follows the log, says nothing, and looks again whenever something comes on its standard input. Whatever it did not
+do, the importing process does itself at the end, so that a follower that fails costs time and nothing else.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
 from pathlib import Path
@@ -19,18 +17,13 @@ from memoranda.home.keys import Keys
 from memoranda.home.repository import Repository
 from memoranda.index.indexes import Indexes
 
-_SECONDS = 0.1  # between two looks
-
 
 class Follower:
-    """The other process, for the time of a `with`; `call` tells it that there is something new.
+    """The other process, for the time of a `with`; `call` tells it that there is something new."""
 
-    `part` is "catalog" or "content".
-    """
-
-    def __init__(self, root: Path, keys: Path, part: str) -> None:
+    def __init__(self, root: Path, keys: Path) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "memoranda.operations.follower", str(root), str(keys), part],
+            [sys.executable, "-m", "memoranda.operations.follower", str(root), str(keys)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -63,27 +56,20 @@ class Follower:
             self._process.communicate()
 
 
-def main(root: str, keys: str, part: str) -> None:
+def main(root: str, keys: str) -> None:
     """Follows until nothing more will come. Commits and Git's index are the business of the process that imports: it
     knows what it has written, and so the repository is let go here without its last tidying."""
     context = Context()
     repository = Repository(Path(root), context, Keys(Path(keys)))
     indexes = Indexes(repository, context)
-    catch_up = indexes.catch_up_catalog if part == "catalog" else indexes.catch_up_content
     try:
-        while _told_or_waited():
-            catch_up()
-        catch_up()
+        while os.read(sys.stdin.fileno(), 4096):
+            indexes.ahead()
+            repository.let_go(int(indexes.catalog.state("seq") or 0))
+        indexes.ahead(last=True)
     finally:
         indexes.close()
         repository.store.close()
-
-
-def _told_or_waited() -> bool:
-    """Whether to look again: when told that there is something new, and now and then, since the catalog says nothing
-    when it has moved; False when the import has written everything that this process follows."""
-    told, _, _ = select.select([sys.stdin], [], [], _SECONDS)
-    return not told or os.read(sys.stdin.fileno(), 4096) != b""
 
 
 if __name__ == "__main__":

@@ -65,20 +65,15 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     run = _Run(context, home, target, present)
     files = sorted(_markdown(source, run.left))
     if len(files) < _MANY:
+        run.written = home.indexes.ahead
         _take_all(run, files, progress)
+        home.indexes.ahead(last=True)
     else:
-        place = home.repository.root, home.repository.keys.folder
-        with Follower(*place, "catalog") as catalog, Follower(*place, "content") as content:
-
-            def written() -> None:
-                catalog.call()
-                content.call()
-
-            run.written = written
+        with Follower(home.repository.root, home.repository.keys.folder) as follower:
+            run.written = follower.call
             _take_all(run, files, progress)
-            for follower in (catalog, content):
-                if (complaint := follower.finish()) is not None:
-                    home.indexes.notices.append(f"A second process of the import failed: {complaint}")
+            if (complaint := follower.finish()) is not None:
+                home.indexes.notices.append(f"A second process of the import failed: {complaint}")
     home.indexes.catch_up()
     return ImportedFolder(run.taken, run.already, run.odd(), tuple(run.left), target, home.name)
 

@@ -1,0 +1,186 @@
+"""A folder is taken in whole: indexed while it is written, over kills, readers and commits of other people."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.home.keys import Keys
+from memoranda.index.indexes import Indexes
+from memoranda.operations import importing
+from memoranda.operations.importing import import_folder
+from memoranda.operations.recalling import recall
+from memoranda.operations.space import OpenHome, Space
+
+WORDS = "anchor buoy crane dock eddy fog gull hull inlet jetty keel lamp".split()
+# Row numbers say in which order things came, and that may differ.
+CONTENT = {
+    "notes": "path, blob, key, id, live, kind, subject, scope, valid_from, tags, links, body, problems, supersedes",
+    "files": "path, blob, lines",
+    "edges": "old, new",
+    "entries": "path, place, id, key, speaker, text",
+    "ledger": "about, kind, session, agent, user, origin, taint, op, vouched",
+}
+SECRET = "The password is kw7Zq2Lp" + "9XvT4mRs!"
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """Three hundred files in seven folders, some of them odd."""
+    folder, chance = tmp_path / "vault", random.Random(5)
+    for n in range(300):
+        place = folder / f"topic{n % 7}"
+        place.mkdir(parents=True, exist_ok=True)
+        text = " ".join(chance.choices(WORDS, k=12))
+        head = f"---\nid: mem_{n:016d}\nkind: fact\nsubject: topic{n % 7}\n"
+        head += f"supersedes: mem_{n - 1:016d}\n" if n % 50 == 1 else ""
+        (place / f"note-{n}.md").write_text(f"{head}---\n{text} item{n}\n" if n % 3 else f"{text} #tag{n}\n")
+    (folder / "topic1/same.md").write_bytes((folder / "topic0/note-0.md").read_bytes())
+    (folder / "binary.md").write_bytes(b"\xff\x00\xfe")
+    (folder / "secret.md").write_text(SECRET)
+    return folder
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many groups, and the second process also for few files."""
+    monkeypatch.setattr(importing, "_GROUP_FILES", 20)
+    monkeypatch.setattr(importing, "_MANY", 30)
+
+
+def content(home: OpenHome) -> list[object]:
+    """What the indexes hold."""
+    db = home.indexes.catalog.db
+    tables = [sorted(db.execute(f"SELECT {columns} FROM {table}"), key=repr) for table, columns in CONTENT.items()]
+    return [*tables, sorted(home.indexes.lexical.keys()), home.indexes.lexical.counts()]
+
+
+def whole(home: OpenHome) -> None:
+    """The indexes hold what they would if they were made anew, everything is committed and Git finds nothing wrong."""
+    home.indexes.catch_up()
+    grown = content(home)
+    home.indexes.rebuild()
+    assert content(home) == grown
+    assert home.repository.flush() is None
+    git = ["git", "-C", str(home.repository.root)]
+    assert subprocess.run([*git, "fsck", "--strict"], capture_output=True, check=False).returncode == 0
+
+
+def test_a_long_import_leaves_indexes_as_if_made_anew(
+    context: Context, space: Space, vault: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space.one().refresh(context)
+    runs: list[object] = []
+    monkeypatch.setattr("memoranda.index.catchup.CatchUp._steps", lambda *given: runs.append(given))
+    told: list[int] = []
+    done = import_folder(context, space, vault, lambda _what, at, _all: told.append(at))
+    assert (done.taken, [path for path, _ in done.left]) == (302, ["secret.md"])
+    assert [path for path, _ in done.odd] == ["binary.md"]
+    assert told[-1] == 303 and len(told) > 3
+    assert not runs  # nobody had to read the commits again
+    monkeypatch.undo()
+    home = space.one()
+    assert not home.indexes.notices
+    assert [item.subject for item in recall(context, space, "item10").items] == ["topic3"]
+    whole(home)
+    again = import_folder(context, space, vault)
+    assert (again.taken, again.present) == (0, 302)
+
+
+def test_a_short_import_needs_no_second_process(
+    context: Context, space: Space, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoranda.operations.importing.Follower", None)
+    assert import_folder(context, space, vault).taken == 302
+    whole(space.one())
+
+
+def test_others_read_and_commit_while_an_import_is_under_way(
+    context: Context, keys: Keys, space: Space, vault: Path, home: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+    real = importing.Follower.call
+    with Space(context, keys, home, None) as other:
+
+        def call(self: importing.Follower) -> None:
+            nonlocal calls
+            calls += 1
+            real(self)
+            if calls % 4 == 0:
+                recall(context, other, "anchor buoy")
+            if calls == 7:
+                time.sleep(0.2)
+                (home / "memory" / "notes" / "mine.md").write_text("A lighthouse of my own.\n")
+                git = ["git", "-C", str(home), "-c", "user.name=x", "-c", "user.email=x@y"]
+                subprocess.run([*git, "add", "memory/notes/mine.md"], check=True)
+                subprocess.run([*git, "commit", "-qm", "mine"], check=True, capture_output=True)
+
+        monkeypatch.setattr(importing.Follower, "call", call)
+        assert import_folder(context, space, vault).taken == 302
+        assert calls > 7
+        whole(space.one())
+        assert [item.text for item in recall(context, space, "lighthouse").items] == ["A lighthouse of my own."]
+
+
+def test_a_follower_that_fails_costs_nothing_but_time(
+    context: Context, space: Space, vault: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing.Follower, "call", lambda self: self._process.kill())
+    assert import_folder(context, space, vault).taken == 302
+    assert any("second process" in notice for notice in space.one().indexes.notices)
+    whole(space.one())
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from memoranda.context import Context
+from memoranda.home.keys import Keys
+from memoranda.operations import importing
+from memoranda.operations.space import Space
+importing._GROUP_FILES, importing._MANY = 20, 30
+root, keys, vault = map(Path, sys.argv[1:])
+with Space(Context(user="dana", agent="cleo"), Keys(keys), root, None) as space:
+    importing.import_folder(Context(), space, vault, lambda what, done, _all: print(done, flush=True))
+"""
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.15, 0.4])
+def test_an_import_that_is_killed_can_be_repeated(
+    context: Context, keys: Keys, home: Path, vault: Path, wait: float
+) -> None:
+    command = [sys.executable, "-c", _KILLED, str(home), str(keys.folder), str(vault)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        acknowledged = int(running.stdout.readline() or 0) + int(running.stdout.readline() or 0)
+        time.sleep(wait)
+        os.kill(running.pid, signal.SIGKILL)
+    with Space(context, keys, home, None) as space:
+        done = import_folder(context, space, vault)
+        assert done.taken + done.present == 302
+        assert done.present >= acknowledged // 20 * 20 - 20
+        whole(space.one())
+        files = {path.name: path.read_bytes() for path in vault.rglob("*.md") if path.name != "secret.md"}
+        kept = {path.name: path.read_bytes() for path in (home / "memory" / "notes" / "vault").rglob("*.md")}
+        assert kept == files
+
+
+def test_pending_rows_are_gone_when_everything_is_committed(context: Context, space: Space, vault: Path) -> None:
+    import_folder(context, space, vault)
+    home = space.one()
+    home.repository.flush()
+    recall(context, space, "anchor")
+    (home.repository.root / "memory/notes/vault/topic1/note-1.md").write_text("An edit.\n")
+    recall(context, space, "anchor")
+    home.repository.flush()
+    recall(context, space, "anchor")
+    Indexes.catch_up(home.indexes)
+    assert home.indexes.catalog.db.execute("SELECT count(*) FROM pending").fetchone()[0] <= 1

@@ -11,8 +11,8 @@ from memoranda.index.catchup import Progress
 from memoranda.operations.admission import refuse_secrets
 from memoranda.operations.journaling import append_many, check_turn
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import Space
-from memoranda.operations.transcripts import read_lines
+from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.transcripts import Transcript, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,11 @@ def import_journal(context: Context, space: Space, file: Path, progress: Progres
         raise NotFound(
             f"{file} cannot be read.", why=error.strerror or "", remedy="Name a file of JSON lines."
         ) from None
-    home = space.writable()
+    return take_in(context, space.writable(), found, progress)
+
+
+def take_in(context: Context, home: OpenHome, found: Transcript, progress: Progress | None = None) -> ImportedJournal:
+    """Writes the turns of a transcript that are not in the journals yet. ReadOnlyHome."""
     home.refresh(context)
     turns = []
     damaged = list(found.damaged)

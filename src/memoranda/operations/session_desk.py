@@ -62,7 +62,10 @@ def session_taint(context: Context, space: Space, reason: str) -> SessionStory:
 
 
 def session_fresh(context: Context, space: Space) -> str:
-    """Ends the ambient session of this user and agent and begins a clean one; its id. Only for a person."""
+    """Ends the open sessions of this user and agent and begins a clean ambient one; its id. Only for a person.
+
+    All of them: what any open one has met, the ambient one would inherit.
+    """
     pass_guards(context, Call("open_session", writes=True))
     if not context.person:
         raise ConfirmationRequired(
@@ -72,5 +75,7 @@ def session_fresh(context: Context, space: Space) -> str:
         )
     home = space.writable()
     old = home.sessions.ambient(context)
-    home.sessions.tell(context, [event(old, context, "close"), event(old, context, "fresh")], "Start a session afresh")
+    ended = dict.fromkeys([old, *home.sessions.unclosed(context)])
+    lines = [event(session, context, "close") for session in ended]
+    home.sessions.tell(context, [*lines, event(old, context, "fresh")], "Start a session afresh")
     return home.sessions.ambient(context)

@@ -86,8 +86,10 @@ class SessionBook:
                 )  # fmt: skip
             elif event == "private":
                 known.private = True
-            elif event == "open" and known.opened_by is None:
-                known.opened_by = str(fields.get("by")) if vouched else "agent"
+            elif event == "open":
+                known.closed = False  # a session that is taken up again brings along what it had met
+                if known.opened_by is None:
+                    known.opened_by = str(fields.get("by")) if vouched else "agent"
             elif event == "close" and vouched:
                 known.closed = True
             elif event == "fresh" and vouched:
@@ -129,6 +131,32 @@ class SessionBook:
             and (known.user, known.agent) == (context.user, context.agent)
             and (known.opened_by != "ambient" or session == epoch)
         ]
+
+    def unclosed(self, context: Context, *, by: tuple[str, ...] = ()) -> list[str]:
+        """The ids of the sessions of this user and agent that nobody has closed; `by`: opened by these only."""
+        with self._lock:
+            return [
+                session
+                for session, known in self._sessions.items()
+                if not known.closed
+                and (known.user, known.agent) == (context.user, context.agent)
+                and (not by or known.opened_by in by)
+            ]
+
+    def knows(self, session: str) -> bool:
+        """Whether this session was opened."""
+        known = self._sessions.get(session)
+        return known is not None and known.opened_by is not None
+
+    def closed(self, session: str) -> bool:
+        """Whether this session was closed, and nobody has taken it up since."""
+        known = self._sessions.get(session)
+        return known is not None and known.closed
+
+    def roots_of(self, session: str) -> frozenset[Root]:
+        """What this session itself has met, without what it inherits from others."""
+        known = self._sessions.get(session)
+        return known.taint.roots if known is not None else frozenset()
 
     def open_taint(self) -> Taint:
         """What any open session of this Home has met: an edit that is found meanwhile may have come from it."""

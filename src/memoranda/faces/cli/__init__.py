@@ -40,10 +40,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "session show": ("trust", "what a session has met"),
     "session taint": ("trust", "say that a session met content from outside"),
     "session fresh": ("trust", "begin a clean ambient session"),
+    "allow add": ("allowing", "let a text, a tool, a server or a domain through"),
+    "allow list": ("allowing", "what is let through"),
+    "allow revoke": ("allowing", "let it through no longer"),
+    "hook claude-code": ("hook", "take an event of Claude Code's hooks"),
     "doctor": ("upkeep", "find what is wrong, and explain it"),
     "mcp": ("serving", "serve agents over MCP on standard input and output"),
 }
-GROUPS = ("journal", "index", "golden", "review", "session")
+GROUPS = ("journal", "index", "golden", "review", "session", "allow", "hook")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,6 +99,13 @@ def _again_in_utf8() -> None:
 
 
 def _guarded(words: list[str]) -> int:
+    """Runs the command; every error is told, none leaves. To a harness, exit code 2 of a hook would mean `block`."""
+    code = _told(words)
+    first = _first(words)
+    return 1 if code and words[first : first + 1] == ["hook"] else code
+
+
+def _told(words: list[str]) -> int:
     from memoranda.errors import MemorandaError, Unavailable
 
     in_json = _wants_json(words)
@@ -147,9 +158,7 @@ def find(name: str) -> Command:
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:
     """(name of the command, its arguments); options of every command may stand before it."""
-    first = 0
-    while first < len(words) and words[first].startswith("-"):
-        first += 2 if words[first] == "--home" else 1
+    first = _first(words)
     before, after = words[:first], words[first:]
     if not after or any(word in before for word in ("--help", "-h", "--version")):
         return None, words
@@ -161,6 +170,14 @@ def _split(words: list[str]) -> tuple[str | None, list[str]]:
     if name not in COMMANDS:
         raise _unknown(name)
     return name, [*before, *after]
+
+
+def _first(words: list[str]) -> int:
+    """Where the command stands, behind the options before it."""
+    first = 0
+    while first < len(words) and words[first].startswith("-"):
+        first += 2 if words[first] == "--home" else 1
+    return first
 
 
 def _unknown(name: str) -> MemorandaError:

@@ -1,0 +1,74 @@
+"""`allow …`: what a person lets through on this machine, kept outside every Home."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from memoranda.faces import local
+from memoranda.faces.cli.frame import Command, Frame, Parser, counted
+
+_KINDS = "text, tool, server or domain"
+
+
+def _which(parser: Parser) -> None:
+    parser.add_argument("kind", metavar="KIND", help=_KINDS)
+    parser.add_argument("value", metavar="VALUE", help="a text's hash, or the name of a tool, server or domain")
+
+
+def _add_options(parser: Parser) -> None:
+    _which(parser)
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; kept with the decision")
+
+
+def _add(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.allowing import allow
+
+    done = allow(frame.context, local.keys(), args.kind, args.value, args.reason)
+    frame.answer(done.json(), [f"Allowed: {done.kind} {done.value}"])
+    return 0
+
+
+def _revoke(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.allowing import revoke
+
+    done = revoke(frame.context, local.keys(), args.kind, args.value)
+    frame.answer(done.json(), [f"No longer allowed: {done.kind} {done.value}"])
+    return 0
+
+
+def _list(frame: Frame, _args: argparse.Namespace) -> int:
+    from memoranda.operations.allowing import allowed
+
+    found = allowed(frame.context, local.keys())
+
+    def lines() -> Iterator[str]:
+        for item in found:
+            yield f"{item.kind}  {item.value}  {item.at}  {item.by}: {item.reason}"
+        yield f"{counted(len(found), 'thing')} allowed."
+
+    frame.answer({"allowed": [item.json() for item in found]}, lines())
+    return 0
+
+
+COMMANDS = {
+    "allow add": Command(
+        "Allows one text that was refused as a secret or as personal data and is none, by the hash that the refusal "
+        "names; or a tool, an MCP server or a domain whose content does not taint a session. Needs a terminal.",
+        _add_options,
+        _add,
+        "memoranda allow add domain docs.example.org --reason 'our own pages'",
+    ),
+    "allow list": Command(
+        "Lists what is allowed, by whom, when and why.",
+        lambda _parser: None,
+        _list,
+        "memoranda allow list",
+    ),
+    "allow revoke": Command(
+        "Takes back what was allowed. Needs a terminal.",
+        _which,
+        _revoke,
+        "memoranda allow revoke domain docs.example.org",
+    ),
+}

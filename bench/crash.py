@@ -49,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(arguments)
-    log.ROTATE_AT, disk._MANY_PACKS, committer._GROUP = 64 << 10, 8, 16
-    background._SOON, background._QUIET, background._LATER = 0.004, 0.01, 0.05
+    log.ROTATE_AT, disk._MANY_PACKS, committer.GROUP = 64 << 10, 8, 16
+    background._SOON, background._QUIET, background._LATER, background._BURST = 0.004, 0.01, 0.05, 5
     tally = run_kills(args.kills, args.seed, quiet=args.json)
     print(json.dumps(tally.json()) if args.json else tally.table())
     return 1 if tally.faults else 0

@@ -26,7 +26,7 @@ from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
 from memoranda.home.streak import Streak
 from memoranda.home.worktree import Worktree
 
-_GROUP = 256
+GROUP = 256
 _TRIES = 5
 JUST_NOW = "a group has just been committed"
 _SOON = 0.03  # seconds from one group of this Home to the next, whichever process makes it
@@ -73,7 +73,6 @@ class Committer:
         self._activity = activity
         self._worktree = worktree
         self._threads = threading.Lock()
-        self._swept = False
         self._handles: list[object] = []
         self._lock = FileLock(layout.own / "commit.lock")
         self._path = layout.own / "commit.json"
@@ -160,9 +159,8 @@ class Committer:
                 return "another process is committing"
             try:
                 reason = self._flush(patient=wait)
-                if reason is None and not self._swept:
+                if reason is None:
                     self._store.sweep(alone=True)  # every group is finished and nobody else is at work
-                    self._swept = True
                 return reason
             finally:
                 self._lock.release()
@@ -206,6 +204,14 @@ class Committer:
         except FileNotFoundError:
             return False
 
+    def left(self) -> int | None:
+        """The last record that is in Git while others are not, None when all are; whoever commits them."""
+        if self._idle():
+            return None
+        done = self.position().seq
+        self._log.forget(done)
+        return done
+
     def _idle(self) -> bool:
         """Whether there is nothing to commit and no group to finish: most processes only read."""
         group = self.last_group()
@@ -223,7 +229,7 @@ class Committer:
             if (reason := self._activity.busy(patient=patient)) is not None:
                 return reason
             try:
-                while (size := self._commit_group()) and (patient or size == _GROUP):
+                while (size := self._commit_group()) and (patient or size == GROUP):
                     pass
                 return None
             except RefMoved as error:
@@ -238,7 +244,7 @@ class Committer:
         self._release()  # the last group is finished, or was overtaken and is made again
         self._log.refresh()
         self._log.forget(before.seq)
-        todo = self._log.after(before.seq)[:_GROUP]
+        todo = self._log.after(before.seq)[:GROUP]
         if not todo:
             return 0
         branch = self._refs.head()

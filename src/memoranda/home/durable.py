@@ -81,6 +81,11 @@ class FileLock:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
+    @property
+    def descriptor(self) -> int:
+        """The open file, by which the lock can be handed to a child: it is held until both have closed it."""
+        return self._descriptor
+
     def acquire(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 

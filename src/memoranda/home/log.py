@@ -160,6 +160,10 @@ class IntakeLog:
             if current == segment and safe < offset <= applied and not self.fresh_boot:
                 _STATE.pack_into(self._state, 0, current, applied, offset, self._boot())
 
+    def mark(self) -> tuple[int, int]:
+        """(segment, offset) up to which records stand in the working tree: another one when somebody has written."""
+        return self._numbers()[:2]
+
     @property
     def segment(self) -> int:
         return self._segment
@@ -261,15 +265,18 @@ class IntakeLog:
     def forget(self, seq: int) -> None:
         """Lets go of the records up to `seq`: they are in Git."""
         with self._reading:
-            keep = 0
-            while keep < len(self.records) and self.records[keep].seq <= seq:
-                keep += 1
-            del self.records[:keep], self._ends[:keep]
+            behind = self._behind(seq)
+            del self.records[:behind], self._ends[:behind]
 
     def after(self, seq: int) -> list[tuple[Record, int]]:
         """The records behind `seq` that are still held, each with the offset of its end."""
         with self._reading:
-            return [(r, end) for r, end in zip(self.records, self._ends, strict=True) if r.seq > seq]
+            behind = self._behind(seq)
+            return list(zip(self.records[behind:], self._ends[behind:], strict=True))
+
+    def _behind(self, seq: int) -> int:
+        """Where the records behind `seq` begin among those that are held: their numbers have no gap."""
+        return min(max(seq - self.records[0].seq + 1, 0), len(self.records)) if self.records else 0
 
     # Writing
 

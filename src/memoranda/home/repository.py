@@ -18,6 +18,7 @@ from memoranda.context import Context
 from memoranda.errors import Erased, HomeBusy, HomeDamaged, HomeFormatUnknown, InvalidPath, NotFound, ReadOnlyHome
 from memoranda.home.activity import Activity
 from memoranda.home.background import Background
+from memoranda.home.commit_process import CommitProcess
 from memoranda.home.committer import Committer, Group
 from memoranda.home.disk import DiskStore
 from memoranda.home.draft import Appending, Change, Draft, Snapshot, found_draft
@@ -103,7 +104,8 @@ class Repository:
         self._log.refresh()
         self._committer.moved = self._looker.follow
         self._erasing = self.layout.own / "erasing"
-        self._background = Background(self.flush, self.tidy)
+        process = CommitProcess(self.layout, self.replica.id)
+        self._background = Background(self.flush, self.tidy, self._committer.left, process)
         self.erasures = Erasures(self.layout.own / "erased", keys, self.marker.id)
         self._generation = self.erasures.generation()
         if self.read_only is None and self._erasing.exists():

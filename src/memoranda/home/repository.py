@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,6 +47,7 @@ _NOTHING: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")
 
 _CLOSING_TRIES = 20
 Admit = Callable[[bytes, str], str | None]
+Stamp = Callable[[Sequence[Found]], Mapping[str, Mapping[str, object]]]
 
 
 def everything(_data: bytes, _path: str) -> str | None:
@@ -80,6 +81,7 @@ class Repository:
         self.ours = Ours(self.marker)
         self._context = context
         self._admit = admit
+        self.stamp: Stamp = lambda _found: {}  # path -> what the ledger says of found bytes beside their blob
         self.replica: Replica = replica_of(self.layout, context.random, first=first)
         self._pen = Pen(keys, self.marker.id, self.replica.id)
         self._git = Git(self.layout)
@@ -568,9 +570,13 @@ class Repository:
             if not taken:
                 return []
             files = tuple(FileChange(f.path, f.old, f.blob, f.data or b"", False, True) for f in taken)
+            told = self.stamp(taken)
             seq = self._log.last + 1
             lines = tuple(
-                self._pen.line({"n": seq, "at": at.isoformat(), "kind": "found", "path": c.path, "blob": c.new})
+                self._pen.line(
+                    {"n": seq, "at": at.isoformat(), "kind": "found", "path": c.path, "blob": c.new}
+                    | dict(told.get(c.path, {}))
+                )
                 for c in files
             )
             record = Record(seq, at, draft.op, draft.reason, draft.author, {}, files, lines)

@@ -22,7 +22,7 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Shown, Totals
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 8)
+RECIPE = Recipe("catalog", 9)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WI
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notes (
-  row INTEGER PRIMARY KEY, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
+  row INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
   live INTEGER NOT NULL, known_from INTEGER NOT NULL, known_to INTEGER, kind TEXT NOT NULL, subject TEXT,
   scope TEXT NOT NULL, owner TEXT NOT NULL,
   valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
@@ -51,8 +51,9 @@ CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTE
   PRIMARY KEY (old, new, row)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS edges_row ON edges (row);
 CREATE TABLE IF NOT EXISTS entries (
-  row INTEGER PRIMARY KEY, path TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL,
-  at INTEGER NOT NULL, speaker TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, text TEXT NOT NULL);
+  row INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL,
+  key TEXT NOT NULL, at INTEGER NOT NULL, speaker TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+  text TEXT NOT NULL, about TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS entries_key ON entries (key);
 CREATE UNIQUE INDEX IF NOT EXISTS entries_place ON entries (path, place);
 CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
@@ -63,6 +64,7 @@ _NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject sc
     recorded_at confidence origin taint reviewed classification generated sources supersedes title tags links body
     front_lines problems retention_days legal_hold retention_class""".split()
 _SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in _NOTE_COLUMNS)} FROM notes n "
+_SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
 _FEW = 400  # parameters of one SQL statement
 _LONGEST = 1_000_000  # days; what is kept longer is kept
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
@@ -113,6 +115,39 @@ class Catalog:
                 self.db.execute("DELETE FROM state WHERE name = ?", (name,))
             else:
                 self.db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
+
+    # What came in without the ledger's word
+
+    def unclaimed(self) -> bool:
+        """Whether notes or entries came in since `claimed` was called."""
+        return self.state("claimed") != self._claimable()
+
+    def claimed(self) -> None:
+        """Everything that is here by now was looked at."""
+        self.set_state(claimed=self._claimable())
+
+    def _claimable(self) -> str:
+        last = "SELECT (SELECT coalesce(max(row), 0) FROM notes), (SELECT coalesce(max(row), 0) FROM entries)"
+        return "{} {}".format(*self.db.execute(last).fetchone())
+
+    def without_word(self) -> tuple[list[NoteRow], list[tuple[int, str, str, str]]]:
+        """What is new and of which the ledger says nothing: notes; entries as (row, id, key, what it says of the id).
+
+        An entry is among them too when the ledger knows its id and another text.
+        """
+        state = self.state("claimed")
+        note, entry = map(int, (state or "0 0").split())
+        notes = self._notes("LEFT JOIN ledger l ON l.about = n.blob WHERE n.row > ? AND l.about IS NULL", (note,))
+        entries = self.db.execute(
+            "SELECT e.row, e.id, e.key, coalesce(l.taint, '[]') FROM entries e LEFT JOIN ledger l ON l.about = e.id"
+            " WHERE e.row > ? AND (l.about IS NULL OR l.key != e.key)",
+            (entry,),
+        )
+        return notes, entries.fetchall()
+
+    def known_by_key(self, rows: Iterable[int]) -> None:
+        """These entries are not those that the ledger means by their ids: what it says of them goes by their keys."""
+        self.db.executemany("UPDATE entries SET about = key WHERE row = ?", [(row,) for row in rows])
 
     # Notes
 
@@ -181,9 +216,14 @@ class Catalog:
         return rows[0] if rows else None
 
     def schemes(self, row: int) -> tuple[str, ...]:
-        """The schemes of a note's sources (`nas`, `https`), without a word of what follows them."""
+        """The schemes of a note's sources (`nas`, `https`), without a word of what follows them or of other schemes."""
         found = self.db.execute("SELECT sources FROM notes WHERE row = ?", (row,)).fetchone()
-        return tuple(dict.fromkeys(source.partition(":")[0] for source in _tuple(found[0]))) if found else ()
+        named = [source.partition(":")[0].lower() for source in _tuple(found[0])] if found else []
+        return tuple(dict.fromkeys(scheme if scheme in _SCHEMES else "other" for scheme in named))
+
+    def all_states(self, note_id: str) -> list[NoteRow]:
+        """Every row that ever had this id, oldest first."""
+        return self._notes("WHERE n.id = ? ORDER BY n.row", (note_id,))
 
     def at_path(self, path: str) -> list[NoteRow]:
         """Every state of the note at this path, oldest first."""
@@ -302,6 +342,25 @@ class Catalog:
             todo += [r[0] for r in self.db.execute("SELECT DISTINCT new FROM edges WHERE old = ?", (now,))]
         return rows
 
+    def ids_about(self, subject: str) -> list[str]:
+        """The ids of all notes, also of those that are gone, that were ever about this subject or one below it."""
+        query = "SELECT DISTINCT id FROM notes WHERE subject = ? OR substr(subject, 1, ?) = ? ORDER BY id"
+        return [r[0] for r in self.db.execute(query, (subject, len(subject) + 1, subject + "/"))]
+
+    def versions_of_chain(self, note_id: str) -> list[NoteRow]:
+        """Every state, also former ones, of every note that was ever linked with this id, in the order they came."""
+        seen: dict[str, None] = {note_id: None}
+        rows: list[NoteRow] = []
+        for now in (todo := [note_id]):
+            here = self._notes("WHERE n.id = ?", (now,))
+            rows += here
+            linked = [old for row in here for old in row.supersedes]
+            linked += [r[0] for r in self.db.execute("SELECT DISTINCT new FROM edges WHERE old = ?", (now,))]
+            fresh = [other for other in dict.fromkeys(linked) if other not in seen]
+            seen.update(dict.fromkeys(fresh))
+            todo += fresh
+        return sorted(rows, key=lambda row: (row.known_from, row.row))
+
     # Journal
 
     def entries_by_key(self, keys: Iterable[str]) -> dict[str, EntryRow]:
@@ -359,16 +418,16 @@ class Catalog:
         return {row[0] for row in self.db.execute("SELECT blob FROM files")}
 
 
-_SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text FROM entries"
+_SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text, about FROM entries"
 _SELECT_SAID = (
     "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM entries e"
-    " LEFT JOIN ledger l ON l.about = e.id "
+    " LEFT JOIN ledger l ON l.about = e.about "
 )
 # One statement for all: a statement a span cost more than the rows. CROSS keeps the order of the joins.
 _SELECT_SPANS = (
     "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM (VALUES {}) s"
     " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
-    " LEFT JOIN ledger l ON l.about = e.id"
+    " LEFT JOIN ledger l ON l.about = e.about"
 )
 _SELECT_BRIEF = (
     f"SELECT {', '.join('n.' + name for name in Brief._fields[:-3])}, n.taint,"
@@ -404,7 +463,7 @@ def _note(r: Sequence[Any]) -> NoteRow:
 def _entry(r: Sequence[Any]) -> EntryRow:
     at = from_ms(r[4])
     assert at is not None
-    return EntryRow(r[0], r[1], r[2], r[3], at, *r[5:9])
+    return EntryRow(r[0], r[1], r[2], r[3], at, *r[5:10])
 
 
 def note_key(blob: str, title: str) -> str:

@@ -183,7 +183,7 @@ class CatchUp:
     def _clear(self) -> None:
         for table in ("files", "notes", "edges", "entries", "feed", "pending", "kept_out"):
             self._catalog.db.execute(f"DELETE FROM {table}")
-        self._catalog.set_state(identity=None)
+        self._catalog.set_state(identity=None, claimed=None)
         self._told, self._since = 0, (0, 0)
 
     def _steps(self, old: str | None, new: str, tail: Sequence[Record], committed: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 
 from memoranda.index.catalog import Catalog, document_title, note_key, note_values
 from memoranda.index.pending import Pending
 from memoranda.index.version import Version
-from memoranda.notes.journal import Entry, day_of, is_journal_path, parse_journal
+from memoranda.notes.journal import Entry, day_of, entry_key, is_journal_path, parse_journal
 from memoranda.notes.model import read_note
 from memoranda.notes.times import to_ms
 
@@ -16,12 +15,6 @@ _INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 31)})"
 _INSERT_NUMBERED = f"INSERT INTO notes VALUES ({', '.join('?' * 32)})"
 _MANY = 16  # steps that are worth taking together
 _FEW = 400  # parameters of one SQL statement
-
-
-def entry_key(entry: Entry) -> str:
-    """The key of a journal entry's document: its content, 40 hex digits."""
-    told = f"{entry.id}\n{entry.at.isoformat()}\n{entry.speaker}\n{entry.text}"
-    return hashlib.sha1(told.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
 
 
 class Filler:
@@ -179,9 +172,9 @@ class Filler:
 
     def _entries(self, path: str, place: int, fresh: Sequence[tuple[str, Entry]], lines: int) -> None:
         self._db.executemany(
-            "INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (path, place + n, e.id, key, to_ms(e.at), e.speaker, lines + e.start, lines + e.end, e.text)
+                (path, place + n, e.id, key, to_ms(e.at), e.speaker, lines + e.start, lines + e.end, e.text, e.id)
                 for n, (key, e) in enumerate(fresh)
             ],
         )

@@ -129,7 +129,10 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines."""
+    """A journal entry: `place` counts the entries of its file, `first` and `last` are its lines.
+
+    `about` is what the ledger calls it: its id, or its key when its words are not those written under that id.
+    """
 
     path: str
     place: int
@@ -140,3 +143,4 @@ class EntryRow:
     first: int
     last: int
     text: str
+    about: str

@@ -23,7 +23,7 @@ from memoranda.notes.times import from_ms, parse_instant, to_ms
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS ledger (
   about TEXT PRIMARY KEY, kind TEXT NOT NULL, at INTEGER, session TEXT, agent TEXT, user TEXT, origin TEXT,
-  taint TEXT NOT NULL, op TEXT, vouched INTEGER NOT NULL) WITHOUT ROWID;
+  taint TEXT NOT NULL, op TEXT, vouched INTEGER NOT NULL, key TEXT) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS ledger_session ON ledger (session);
 CREATE INDEX IF NOT EXISTS ledger_tainted ON ledger (about) WHERE taint != '[]';
 CREATE TABLE IF NOT EXISTS sessions (
@@ -43,14 +43,17 @@ CREATE TABLE IF NOT EXISTS holds (
 CREATE INDEX IF NOT EXISTS holds_id ON holds (id);
 """
 _FEW = 400  # parameters of one SQL statement
-_SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched FROM ledger"
+_SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched, key FROM ledger"
 _SELECT_REVIEW = "SELECT replica, text FROM reviews"
 TABLES = ("ledger", "sessions", "reviews", "tombstones", "holds")
 
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """What the ledger says of a note's bytes (by blob) or of a journal entry (by id)."""
+    """What the ledger says of a note's bytes (by blob) or of a journal entry (by id).
+
+    `key` is what the entry said when it was written, None for a note.
+    """
 
     kind: str
     at: datetime | None
@@ -61,6 +64,7 @@ class Wrote:
     taint: tuple[dict[str, str], ...]
     op: str | None
     vouched: bool
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ class Testimony:
             for row in self._db.execute(f"{_SELECT_LEDGER} WHERE about IN ({_marks(part)})", part):
                 taint = () if row[7] == "[]" else tuple(json.loads(row[7]))
                 found[row[0]] = Wrote(
-                    row[1], from_ms(row[2]), row[3], row[4], row[5], row[6], taint, row[8], bool(row[9])
+                    row[1], from_ms(row[2]), row[3], row[4], row[5], row[6], taint, row[8], bool(row[9]), row[10]
                 )
         return found
 
@@ -185,6 +189,10 @@ class Testimony:
         """The sessions that this entry, note or address tainted."""
         query = "SELECT DISTINCT session FROM sessions WHERE event = 'taint' AND source = ? ORDER BY session"
         return [row[0] for row in self._db.execute(query, (source,))]
+
+    def has_taint(self) -> bool:
+        """Whether anything was ever stamped with a taint here."""
+        return self._db.execute("SELECT 1 FROM ledger WHERE taint != '[]' LIMIT 1").fetchone() is not None
 
     def has_reviews(self) -> bool:
         """Whether anything was ever reviewed here: most questions about reviews end with this."""
@@ -285,17 +293,24 @@ def _wrote(db: sqlite3.Connection, line: Line) -> None:
     fields = line.fields
     common = (_text(fields, "session"), _text(fields, "agent"), _text(fields, "user"), _text(fields, "origin"))
     told = (str(fields.get("kind")), _instant(fields.get("at")), *common, json.dumps(taint_of(fields)))
-    rows = [(about, *told, _text(fields, "op"), line.vouched) for about in _abouts(fields)]
+    rows = [(about, *told, _text(fields, "op"), line.vouched, _text(fields, "key")) for about in _abouts(fields)]
     # The earliest line about some bytes counts: who wrote the same text again later is not its author. A line that is
-    # vouched for beats one that is not, whatever time that one claims.
+    # vouched for beats one that is not, whatever time that one claims. Taint is what all of them say together.
     db.executemany(
-        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (about) DO UPDATE SET"
+        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (about) DO UPDATE SET"
         " kind = excluded.kind, at = excluded.at, session = excluded.session, agent = excluded.agent,"
-        " user = excluded.user, origin = excluded.origin, taint = excluded.taint, op = excluded.op,"
-        " vouched = excluded.vouched"
+        " user = excluded.user, origin = excluded.origin, op = excluded.op,"
+        " vouched = excluded.vouched, key = excluded.key"
         " WHERE excluded.vouched > ledger.vouched OR (excluded.vouched = ledger.vouched AND excluded.at < ledger.at)",
         rows,
     )
+    if taint := taint_of(fields):
+        for about in _abouts(fields):
+            (held,) = db.execute("SELECT taint FROM ledger WHERE about = ?", (about,)).fetchone()
+            known = json.loads(held)
+            fresh = [root for root in taint if root not in known]
+            if fresh:
+                db.execute("UPDATE ledger SET taint = ? WHERE about = ?", (json.dumps(known + fresh), about))
 
 
 def _session(db: sqlite3.Connection, line: Line) -> None:
@@ -367,8 +382,10 @@ def _abouts(line: Mapping[str, Any]) -> list[str]:
     kind = line.get("kind")
     if kind == "entry":
         return [str(line.get("id"))]
-    if kind in ("write", "found") and line.get("blob"):
-        return [str(line["blob"])]
+    if kind in ("write", "found"):
+        keys = line.get("keys")
+        more = [str(key) for key in keys] if kind == "found" and isinstance(keys, list) else []
+        return [*([str(line["blob"])] if line.get("blob") else []), *more]
     if kind == "writes":
         return [str(item) for item in line.get("blobs", ())]
     return []

@@ -85,6 +85,12 @@ def parse_journal(data: bytes, day: date | None = None) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
+def entry_key(entry: Entry) -> str:
+    """What an entry says, and who said it when, as 40 hexadecimal digits."""
+    told = f"{entry.id}\n{entry.at.isoformat()}\n{entry.speaker}\n{entry.text}"
+    return hashlib.sha1(told.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+
+
 def _instant(text: str) -> datetime | None:
     try:
         return parse_instant(text)

@@ -17,6 +17,7 @@ from memoranda.notes.paths import check_path, slug
 from memoranda.operations.admission import admit
 from memoranda.operations.follower import Follower
 from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.sessions import Met
 from memoranda.operations.space import OpenHome, Space
 
 _GROUP_BYTES = 1 << 20
@@ -62,7 +63,7 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     home.refresh(context)
     target = f"memory/notes/{slug(source.resolve().name) or 'imported'}"
     present = home.indexes.catalog.blobs()
-    run = _Run(context, home, target, present)
+    run = _Run(context, home, target, present, space.met(context, home))
     files = sorted(_markdown(source, run.left))
     if len(files) < _MANY:
         run.written = home.indexes.ahead
@@ -91,8 +92,10 @@ def _take_all(run: _Run, files: Sequence[tuple[Path, str]], progress: Progress |
 class _Run:
     """One import under way: collects files and writes them a megabyte at a time."""
 
-    def __init__(self, context: Context, home: OpenHome, target: str, present: set[str]) -> None:
+    def __init__(self, context: Context, home: OpenHome, target: str, present: set[str], met: Met) -> None:
         self._context = context
+        self._met = met
+        self._lines = list(met.lines)
         self._home = home
         self._target = target
         self._present = present
@@ -159,10 +162,11 @@ class _Run:
         blobs = [blob_id(change.data) for change in group if change.data is not None]
         line = {
             "kind": "writes", "op": "import", "blobs": blobs, "user": self._context.user, "origin": "import",
-            "agent": self._context.agent,
+            "agent": self._context.agent, "session": self._met.session, "taint": self._met.taint.records(),
         }  # fmt: skip
+        lines, self._lines = [*self._lines, line], []
         what = f"{len(group)} files" if len(group) != 1 else group[0].path.rpartition("/")[2]
-        return Draft("import", f"Import {what}", group, [line], {}, self._context.user)
+        return Draft("import", f"Import {what}", group, lines, {}, self._context.user)
 
 
 def _markdown(source: Path, left: list[tuple[str, str]]) -> Iterator[tuple[Path, str]]:

@@ -63,7 +63,7 @@ def take_in(context: Context, home: OpenHome, found: Transcript, progress: Progr
     fresh = [turn for turn in turns if turn.id not in known]
     if progress:
         progress("importing entries", 0, len(fresh))
-    written = append_many(context, home, fresh)
+    written = append_many(context, home, fresh, space.met(context, home).taint)
     if progress:
         progress("importing entries", len(written), len(fresh))
     sessions = tuple(sorted({entry.session for entry in written}))

@@ -12,7 +12,7 @@ from memoranda.context import Context
 from memoranda.errors import InvalidNote
 from memoranda.home.draft import Appending, Change, Draft
 from memoranda.notes.ids import new_id
-from memoranda.notes.journal import journal_path, render_entry
+from memoranda.notes.journal import entry_key, journal_path, parse_journal, render_entry
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import ORIGINS
 from memoranda.operations.pipeline import Call, pass_guards
@@ -55,17 +55,22 @@ class Turn:
 
 def append(context: Context, space: Space, turn: Turn) -> Appended:
     """Adds one entry to the journal of the context's agent; durable when it returns. InvalidNote, ReadOnlyHome."""
-    return append_many(context, space.writable(), [turn])[0]
+    home = space.writable()
+    return append_many(context, home, [turn], space.met(_for(context, turn), home).taint)[0]
 
 
-def append_many(context: Context, home: OpenHome, turns: Sequence[Turn]) -> list[Appended]:
-    """Adds entries in their order, a megabyte of them to a record of the log; all are checked before the first."""
+def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint | None = None) -> list[Appended]:
+    """Adds entries in their order, a megabyte of them to a record of the log; all are checked before the first.
+
+    `taint` is what the caller has met (None: in this Home): whatever agents and sessions the turns name, it stays with
+    their words.
+    """
     for turn in turns:
         pass_guards(_for(context, turn), Call("journal", writes=True, text=turn.text))
         check_turn(turn)
     done: list[Appended] = []
     for part in _parts(turns):
-        done += _append_part(context, home, part)
+        done += _append_part(context, home, part, home.sessions.met(context).taint if taint is None else taint)
     return done
 
 
@@ -96,7 +101,7 @@ def _parts(turns: Sequence[Turn]) -> Iterable[list[Turn]]:
         yield part
 
 
-def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn]) -> list[Appended]:
+def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint) -> list[Appended]:
     repository = home.repository
     done: list[Appended] = []
 
@@ -111,7 +116,7 @@ def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn]) -> lis
             met = home.sessions.met(who)
             written = render_entry(entry, at, turn.speaker or who.agent, turn.text)
             sheets.add(who.agent, at.astimezone(UTC).date(), written, entry)
-            lines += _lines_of(who, met, entry, turn.origin, told)
+            lines += _lines_of(who, met, entry, written, turn.origin, told, taint)
         changes, places = sheets.finish()
         for line in lines:
             if line["kind"] != "entry":
@@ -130,11 +135,13 @@ def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn]) -> lis
     return done
 
 
-def _lines_of(who: Context, met: Met, entry: str, origin: str | None, told: dict[str, Taint]) -> list[dict[str, Any]]:
+def _lines_of(
+    who: Context, met: Met, entry: str, written: bytes, origin: str | None, told: dict[str, Taint], taint: Taint
+) -> list[dict[str, Any]]:
     """The lines that an entry brings along; `told`: what those before it did to sessions."""
     lines = [] if met.session in told else list(met.lines)
-    taint = met.taint | told.setdefault(met.session, CLEAN)
-    line = ledger_line(entry, met.session, who, origin, taint)
+    taint = taint | met.taint | told.setdefault(met.session, CLEAN)
+    line = ledger_line(entry, written, met.session, who, origin, taint)
     if origin == "external":
         root = Root("journal", entry, "an external journal entry")
         told[met.session] = told[met.session] | Taint.of(root)
@@ -142,13 +149,18 @@ def _lines_of(who: Context, met: Met, entry: str, origin: str | None, told: dict
     return [*lines, line]
 
 
-def ledger_line(entry: str, session: str, context: Context, origin: str | None, taint: Taint) -> dict[str, Any]:
-    """What the ledger says of an entry; what came from outside is a root of its own."""
+def ledger_line(
+    entry: str, written: bytes, session: str, context: Context, origin: str | None, taint: Taint
+) -> dict[str, Any]:
+    """What the ledger says of an entry; what came from outside is a root of its own.
+
+    `key` binds the line to the words: whoever puts others under the id does not speak in its author's name.
+    """
     if origin == "external":
         taint = taint | Taint.of(Root("journal", entry, "an external journal entry"))
     return {
         "kind": "entry", "id": entry, "session": session, "agent": context.agent, "user": context.user,
-        "origin": origin or "agent", "taint": taint.records(),
+        "origin": origin or "agent", "taint": taint.records(), "key": entry_key(parse_journal(written)[0]),
     }  # fmt: skip
 
 

@@ -211,4 +211,4 @@ def _record_call(
     changes, places = sheets.finish()
     path, blob, first, last = places[entry]
     pointer = str(Pointer(home.name, path, blob, first, last))
-    return pointer, changes, ledger_line(entry, met.session, context, note.origin, met.taint)
+    return pointer, changes, ledger_line(entry, data, met.session, context, note.origin, met.taint)

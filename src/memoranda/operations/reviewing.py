@@ -129,6 +129,7 @@ def _attest(context: Context, home: OpenHome, rows: Sequence[NoteRow], verdict: 
     lines = [
         {
             "kind": "review", "id": row.id, "blob": row.blob, "verdict": verdict, "reviewer": context.user,
+            "path": row.path, "home": home.name,
             "sha256": hashlib.sha256(home.repository.at(row.path, row.blob)).hexdigest(), "comment": comment,
         }
         for row in rows

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from memoranda.context import Context
 from memoranda.home.draft import Draft
 from memoranda.home.record import Record
-from memoranda.trust.labels import CLEAN, Root, Taint
+from memoranda.notes.times import parse_instant
+from memoranda.trust.labels import CLEAN, Root, Taint, inherit
 
 if TYPE_CHECKING:
     from memoranda.operations.space import OpenHome
@@ -36,6 +37,8 @@ class _Session:
     private: bool = False
     opened_by: str | None = None
     closed: bool = False
+    vouched: bool = False  # whether user and agent are known from a line that is
+    since: datetime | None = None  # when it first met something from outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class SessionBook:
         with home.indexes.lock:
             for e in home.indexes.catalog.ledger.session_events():
                 fields = {"session": e.session, "event": e.event, "user": e.user, "agent": e.agent, "by": e.what}
-                self._apply(fields | {"reason": e.reason, "source": e.source, "what": e.what}, e.vouched)
+                self._apply(fields | {"reason": e.reason, "source": e.source, "what": e.what, "at": e.at}, e.vouched)
 
     def _heard(self, record: Record) -> None:
         for text in record.ledger:
@@ -75,9 +78,12 @@ class SessionBook:
         session, event = str(fields.get("session")), fields.get("event")
         with self._lock:
             known = self._sessions.setdefault(session, _Session())
-            known.user = known.user or fields.get("user")
-            known.agent = known.agent or fields.get("agent")
+            if vouched > known.vouched or known.user is None:
+                known.user, known.agent, known.vouched = fields.get("user"), fields.get("agent"), vouched
             if event == "taint":
+                at = fields.get("at")
+                since = parse_instant(at) if isinstance(at, str | datetime) else None
+                known.since = min(filter(None, (known.since, since)), default=None)
                 known.taint = known.taint | Taint.of(
                     Root(
                         str(fields.get("what") or "person"), str(fields.get("source") or ""),
@@ -100,8 +106,11 @@ class SessionBook:
 
     def ambient(self, context: Context) -> str:
         """The session of calls that name none: it goes on until a person starts afresh."""
-        epoch = self._epochs.get((context.user, context.agent), 0)
-        told = f"{self._home.repository.marker.id}\n{context.user}\n{context.agent}" + (f"\n{epoch}" if epoch else "")
+        return self._ambient(context.user, context.agent)
+
+    def _ambient(self, user: str, agent: str) -> str:
+        epoch = self._epochs.get((user, agent), 0)
+        told = f"{self._home.repository.marker.id}\n{user}\n{agent}" + (f"\n{epoch}" if epoch else "")
         return f"ses_{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     def met(self, context: Context) -> Met:
@@ -115,22 +124,20 @@ class SessionBook:
             if known is None:
                 opening = (event(session, context, "open", by="agent" if context.session else "ambient"),)
                 known = _Session()
-            if known.opened_by in CLEAN_STARTERS:
+            if known.opened_by in CLEAN_STARTERS and self._open(session, known) and self._own(context, known):
                 return Met(session, known.taint, known.private, opening)
             taint, private = known.taint, known.private
             for other in self._open_ones(context):
                 taint, private = taint | other.taint, private or other.private
             return Met(session, taint, private, opening)
 
+    def _own(self, context: Context, known: _Session) -> bool:
+        """Whether a session is of this user and agent: naming somebody else's takes nobody's innocence over."""
+        return (known.user, known.agent) == (context.user, context.agent)
+
     def _open_ones(self, context: Context) -> list[_Session]:
-        epoch = self.ambient(context)
-        return [
-            known
-            for session, known in self._sessions.items()
-            if not known.closed
-            and (known.user, known.agent) == (context.user, context.agent)
-            and (known.opened_by != "ambient" or session == epoch)
-        ]
+        pair = (context.user, context.agent)
+        return [s for name, s in self._sessions.items() if (s.user, s.agent) == pair and self._open(name, s)]
 
     def unclosed(self, context: Context, *, by: tuple[str, ...] = ()) -> list[str]:
         """The ids of the sessions of this user and agent that nobody has closed; `by`: opened by these only."""
@@ -161,11 +168,19 @@ class SessionBook:
     def open_taint(self) -> Taint:
         """What any open session of this Home has met: an edit that is found meanwhile may have come from it."""
         with self._lock:
-            taint = CLEAN
-            for known in self._sessions.values():
-                if not known.closed:
-                    taint = taint | known.taint
-            return taint
+            return inherit(CLEAN, [known.taint for name, known in self._sessions.items() if self._open(name, known)])
+
+    def tainted_since(self) -> datetime | None:
+        """When the first of the open sessions met something from outside."""
+        with self._lock:
+            times = [s.since for name, s in self._sessions.items() if s.since is not None and self._open(name, s)]
+            return min(times, default=None)
+
+    def _open(self, session: str, known: _Session) -> bool:
+        """An ambient session also ends when a person has started afresh."""
+        if known.closed or known.opened_by != "ambient" or known.user is None or known.agent is None:
+            return not known.closed
+        return session == self._ambient(known.user, known.agent)
 
     # Telling
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +15,7 @@ from memoranda.context import Context
 from memoranda.errors import HomeNotFound, NotFound, Unavailable
 from memoranda.home.keys import Keys
 from memoranda.home.layout import is_home
+from memoranda.home.outside import Found
 from memoranda.home.repository import Repository
 from memoranda.index.catchup import Progress
 from memoranda.index.indexes import Indexes
@@ -64,6 +66,10 @@ class OpenHome:
         """Takes in outside edits and brings the indexes up to date: what every read begins with."""
         _, snapshot = self.repository.sight(context)
         self.indexes.catch_up(snapshot)
+        if self.indexes.catalog.unclaimed():
+            from memoranda.operations.claiming import claim  # here: most calls find nothing that nobody has written
+
+            claim(context, self)
 
     def folder_with_room(self, folder: str) -> str:
         """`folder`, or `folder~2`, … : the first that holds fewer than 900 entries."""
@@ -185,6 +191,7 @@ class Space:
             repository = Repository(root, self._context, self._keys, admit=_admit)
             indexes = Indexes(repository, self._context, self._progress)
             home = self._open[root] = OpenHome(repository, indexes, root == self._personal)
+            repository.stamp = partial(_stamp, home)
         return home
 
     def watch(self) -> None:
@@ -213,6 +220,12 @@ def _admit(data: bytes, path: str) -> str | None:
     from memoranda.operations.admission import admit  # here: a process that finds no edit does not pay for the rules
 
     return admit(data, path)
+
+
+def _stamp(home: OpenHome, found: Sequence[Found]) -> Mapping[str, Mapping[str, object]]:
+    from memoranda.operations.claiming import stamp_found
+
+    return stamp_found(home, found)
 
 
 def first_found(homes: Sequence[OpenHome], look: Callable[[OpenHome], T | None]) -> tuple[OpenHome, T] | None:

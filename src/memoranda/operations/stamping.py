@@ -20,6 +20,13 @@ def stamp_of(wrote: Wrote | None, source: str) -> Taint:
     return Taint.read(wrote.taint)
 
 
+def _of_entry(wrote: Wrote | None, source: str) -> Taint:
+    """Words that were put into a journal by other ways than ours are nobody's."""
+    if wrote is None or wrote.kind != "entry":
+        return unresolved(source)
+    return stamp_of(wrote, source)
+
+
 def taint_of_sources(homes: Sequence[OpenHome], sources: Iterable[str]) -> Taint:
     """The taint of these sources together. What leads to no Home that is open, or nowhere, is external."""
     return inherit(CLEAN, [_of_source(homes, source) for source in sources])
@@ -62,5 +69,5 @@ def _of_entries(catalog: Catalog, pointer: Pointer, source: str) -> Taint:
     ]
     if not entries:
         return unresolved(source)
-    wrote = catalog.ledger.wrote(entry.id for entry in entries)
-    return inherit(CLEAN, [stamp_of(wrote.get(entry.id), source) for entry in entries])
+    wrote = catalog.ledger.wrote(entry.about for entry in entries)
+    return inherit(CLEAN, [_of_entry(wrote.get(entry.about), source) for entry in entries])

@@ -194,7 +194,7 @@ class _Candidates:
         trust = trust_of(self._catalog, rows.values())
         said = [item.key for item in ranked if item.key not in self._notes]
         entries = self._entries or self._catalog.entries_by_key(said)
-        wrote = self._catalog.ledger.wrote(entries[key].id for key in said)
+        wrote = self._catalog.ledger.wrote(entries[key].about for key in said)
         found = []
         for item in ranked:
             if item.key in self._notes:
@@ -204,7 +204,7 @@ class _Candidates:
             else:
                 entry = entries[item.key]
                 blob = self._catalog.blob_of(entry.path) or ""
-                found.append(_passage(entry, blob, wrote.get(entry.id), item, home, words))
+                found.append(_passage(entry, blob, wrote.get(entry.about), item, home, words))
         return found
 
 
@@ -222,10 +222,12 @@ def _passage(entry: EntryRow, blob: str, wrote: Wrote | None, item: Ranked, home
     source = str(Pointer(home, entry.path, blob, entry.first, entry.last))
     origin = (wrote.origin if wrote else None) or "agent"
     roots = Taint.read(wrote.taint) if wrote else CLEAN
+    known = wrote is not None and wrote.vouched and wrote.kind == "entry"
     return Found(
         entry.id, entry.path, blob, "journal", None, None, entry.text, entry.first + 2, item.score, item.why, (source,),
         False, roots.labels, origin, "passage", at, None, at, (), (), entry.speaker,
         wrote.session if wrote else None, agent_of(entry.path), roots=roots, words=words,
+        trust="unreviewed" if known else "unclaimed",
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The state of notes as the ledger tells it, and the chains that may be believed.
 
 A quarantined note supersedes nothing: it is a proposal to, until a person has reviewed it. Nor does one that a person
-has rejected.
+has rejected, nor does what was found in a file supersede a reviewed note.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ class Told(Protocol):
 class Trust:
     """How far a note may be trusted: its state, its taint with its roots, and who wrote it in which session.
 
-    `rejected` when the last decision on these bytes was that nobody stands by them.
+    `rejected` when the last decision on these bytes was that nobody stands by them, `was_reviewed` when other bytes of
+    this note stand accepted.
     """
 
     state: State
     taint: Taint
     wrote: Wrote | None
     rejected: bool = False
+    was_reviewed: bool = False
 
 
 def trust_of(catalog: Catalog, notes: Iterable[Told]) -> dict[str, Trust]:
@@ -57,7 +59,7 @@ def trust_of(catalog: Catalog, notes: Iterable[Told]) -> dict[str, Trust]:
         before = any_review and not accepted and last_accepted(catalog, note.id) is not None
         written = line is not None and line.vouched and line.kind in ("write", "writes")
         state = note_state(reviewed=accepted, was_reviewed=before, taint=taint, written=written)
-        found[note.blob] = Trust(state, taint, line, verdict == "reject")
+        found[note.blob] = Trust(state, taint, line, verdict == "reject", before)
     return found
 
 
@@ -70,13 +72,24 @@ def stamped(line: Wrote | None, displayed: Sequence[str], note_id: str) -> Taint
 
 
 def believed(catalog: Catalog, rows: Sequence[NoteRow]) -> list[Link]:
-    """The links of a chain, without those of quarantined and of rejected notes."""
+    """The links of a chain as far as they may be believed.
+
+    Not those of quarantined and of rejected notes; of notes that nobody has written through an operation, not those to
+    reviewed notes; of a reviewed note that was edited since, those of the reviewed bytes.
+    """
     trust = trust_of(catalog, rows)
-    return [_link(row, trust) for row in rows]
+    return [_link(catalog, row, rows, trust) for row in rows]
 
 
-def _link(row: NoteRow, trust: Mapping[str, Trust]) -> Link:
-    link = row.link()
-    if link.supersedes and (trust[row.blob].state == "quarantined" or trust[row.blob].rejected):
-        return replace(link, supersedes=())
-    return link
+def _link(catalog: Catalog, row: NoteRow, rows: Sequence[NoteRow], trust: Mapping[str, Trust]) -> Link:
+    link, how = row.link(), trust[row.blob]
+    if how.state == "reviewed" or (how.state == "unreviewed" and not how.rejected):
+        return link
+    kept: list[str] = []
+    if how.was_reviewed:  # an edit neither adds to what the reviewed bytes supersede nor takes from it
+        former = last_accepted(catalog, row.id)
+        kept += next((state.supersedes for state in catalog.all_states(row.id) if state.blob == former), ())
+    if how.state == "unclaimed" and not how.rejected:
+        firm = {other.id for other in rows if trust[other.blob].was_reviewed or trust[other.blob].state == "reviewed"}
+        kept += [old for old in link.supersedes if old not in firm]
+    return link if tuple(kept) == link.supersedes else replace(link, supersedes=tuple(dict.fromkeys(kept)))

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "update": ("writing", "write a note that supersedes another"),
     "list": ("listing", "the notes that hold now"),
     "history": ("listing", "the chain of a note, oldest first"),
+    "timeline": ("listing", "what held when, and what was believed when"),
     "diff": ("listing", "what changed along a chain"),
     "log": ("listing", "the newest writes, with who and why"),
     "journal append": ("journal", "add one entry to an agent's journal"),

@@ -1,4 +1,4 @@
-"""`list`, `history`, `diff` and `log`: what there is, what it was, who changed it and why."""
+"""`list`, `history`, `timeline`, `diff` and `log`: what there is, what it was, who changed it and why."""
 
 from __future__ import annotations
 
@@ -85,6 +85,48 @@ def _diff(frame: Frame, args: argparse.Namespace) -> int:
     return 0
 
 
+def _subject_option(parser: Parser) -> None:
+    parser.add_argument("subject", metavar="SUBJECT", help="a subject, with all that lies below it")
+
+
+def _timeline(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.timelines import timeline
+
+    found = timeline(frame.context, frame.space, args.subject)
+
+    def lines() -> Iterator[str]:
+        for version in found:
+            yield from _version(version)
+        if not found:
+            yield "Nothing is or was remembered about this."
+
+    frame.answer({"subject": args.subject, "versions": [version.json() for version in found]}, lines())
+    return 0
+
+
+def _version(version: Any) -> Iterator[str]:
+    says = f"{_time(version.valid_from) or '…'} to {_time(version.valid_to) or '…'}"
+    yield f"{says}  {version.id}  {version.state}, {version.trust}"
+    yield f"    {short(version.title) or '(from outside and not reviewed: `memoranda review show` shows it)'}"
+    until = f" until {_time(version.known_to)}" if version.known_to else ""
+    recorded = version.recorded_at
+    backdated = f"; its file says recorded {recorded[:10]}" if recorded and recorded[:10] != _day(version) else ""
+    yield f"    known from {_time(version.known_from)}{until}{backdated}"
+    for belief in version.beliefs:
+        span = f"{_time(belief.known_from)} to {_time(belief.known_to) or 'now'}"
+        held = belief.held
+        told = f"held {_time(held.start) or '…'} to {_time(held.end) or '…'}" if held else "never held"
+        yield f"    believed {span}: {told}"
+    if version.superseded_by:
+        yield f"    superseded by {', '.join(version.superseded_by)}"
+    if version.contested_by:
+        yield f"    contested by {', '.join(version.contested_by)}"
+
+
+def _day(version: Any) -> str:
+    return f"{version.known_from:%Y-%m-%d}"
+
+
 def _log_options(parser: Parser) -> None:
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many at most (default: 20)")
 
@@ -123,6 +165,13 @@ COMMANDS = {
         _id_option,
         _diff,
         "memoranda diff mem_4kq27vxjd83n5r0t",
+    ),
+    "timeline": Command(
+        "Shows what held when and what was believed when: every version of every note on a subject, with the time in "
+        "which it holds, the time since which this Home knows it, and what later notes and corrections made of it.",
+        _subject_option,
+        _timeline,
+        "memoranda timeline customer/acme",
     ),
     "log": Command(
         "Shows the newest writes of the nearest Home, newest first: commit, time, author, reason.",

@@ -1,0 +1,176 @@
+"""The timeline of a subject: what held when, and what was believed when.
+
+Two times are kept apart. In the world a version holds from `valid_from` to `valid_to`, as its file says; in this Home
+it is known from the first commit that holds it (an import counts from the import) until its file was changed or taken
+away. What a later note does to an earlier one shows in the beliefs: for each stretch of known time, when the version
+was taken to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from memoranda.context import Context
+from memoranda.errors import InvalidInput
+from memoranda.index.catalog import Catalog
+from memoranda.index.rows import NoteRow
+from memoranda.notes.chains import Chains, Link
+from memoranda.notes.paths import title_of
+from memoranda.notes.times import Interval, format_instant
+from memoranda.operations.listing import note_uri, time_or_none
+from memoranda.operations.meeting import hides, quarantined
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.space import OpenHome, Space
+from memoranda.trust.contested import contested_by
+from memoranda.trust.standing import believed, trust_of
+
+_EVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """In a stretch of known time: when a version was taken to hold (None: never), and whether it was a head.
+
+    `known_to` is None while it is still believed.
+    """
+
+    known_from: datetime
+    known_to: datetime | None
+    held: Interval | None
+    head: bool
+
+    def json(self) -> dict[str, object]:
+        held = self.held
+        return {
+            "known_from": format_instant(self.known_from), "known_to": time_or_none(self.known_to),
+            "held": held is not None, "held_from": time_or_none(held.start) if held else None,
+            "held_to": time_or_none(held.end) if held else None, "head": self.head,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One state of one note: what its file says, since when it is known here, and what was believed of it.
+
+    `state` is head, superseded, corrected (it never held, as is known now), edited (the file says something else by
+    now), moved (to another path), or removed. `recorded_at` is the file's own word. `contested_by` names the
+    notes that contradict it.
+    """
+
+    id: str
+    uri: str
+    path: str
+    home: str
+    subject: str | None
+    kind: str
+    title: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    known_from: datetime
+    known_to: datetime | None
+    recorded_at: str | None
+    state: str
+    trust: str
+    supersedes: tuple[str, ...]
+    superseded_by: tuple[str, ...]
+    contested_by: tuple[str, ...]
+    beliefs: tuple[Belief, ...]
+
+    def json(self) -> dict[str, object]:
+        return {
+            "id": self.id, "uri": self.uri, "path": self.path, "home": self.home, "subject": self.subject,
+            "kind": self.kind, "title": self.title, "valid_from": time_or_none(self.valid_from),
+            "valid_to": time_or_none(self.valid_to), "known_from": format_instant(self.known_from),
+            "known_to": time_or_none(self.known_to), "recorded_at": self.recorded_at, "state": self.state,
+            "trust": self.trust, "supersedes": list(self.supersedes), "superseded_by": list(self.superseded_by),
+            "contested_by": list(self.contested_by), "beliefs": [belief.json() for belief in self.beliefs],
+        }  # fmt: skip
+
+
+def timeline(context: Context, space: Space, subject: str) -> list[Version]:
+    """Every version of every note on this subject and those below it, in all open Homes, by the time it holds from.
+
+    The notes of their chains are among them, whatever subject they have. InvalidInput for an empty subject.
+    """
+    pass_guards(context, Call("timeline"))
+    subject = subject.strip("/ ")
+    if not subject:
+        raise InvalidInput("No subject was given.", remedy="Give one, such as customer/acme.")
+    found: list[Version] = []
+    for home in space.homes():
+        home.refresh(context)
+        with home.indexes.lock:
+            found += _versions(context, home, subject)
+    return sorted(found, key=lambda v: (v.home, v.valid_from or _EVER, v.known_from, v.id, v.path))
+
+
+def _versions(context: Context, home: OpenHome, subject: str) -> list[Version]:
+    catalog = home.indexes.catalog
+    chains: dict[str, list[NoteRow]] = {}
+    for note_id in catalog.ids_about(subject):
+        if note_id not in chains:
+            chain = catalog.versions_of_chain(note_id)
+            chains.update({row.id: chain for row in chain})
+    rows = list({row.row: row for chain in chains.values() for row in chain}.values())
+    contested = contested_by(catalog, [row for row in rows if row.live], context.now())
+    trust = trust_of(catalog, rows)
+    hidden = hides(context, home)
+    found: list[Version] = []
+    for chain in {id(chain): chain for chain in chains.values()}.values():
+        beliefs = _beliefs(catalog, chain)
+        for row in chain:
+            after = _successors(chain, row)
+            of_row = beliefs.get(row.row, ())
+            state = trust[row.blob].state
+            told = _told(home, row, state, hidden)
+            found.append(
+                Version(
+                    row.id, *told, row.valid_from, row.valid_to, row.known_from, row.known_to, row.recorded_at,
+                    _state(row, of_row, chain), state, row.supersedes, after,
+                    contested.get(row.id, ()) if row.live else (), of_row,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _told(home: OpenHome, row: NoteRow, state: str, hidden: bool) -> tuple[str, str, str, str | None, str, str]:
+    """(uri, path, Home, subject, kind, title); without the words of what is quarantined for whom they would taint."""
+    if hidden and quarantined(state):
+        return "", "", home.name, None, row.kind, ""
+    return note_uri(home, row), row.path, home.name, row.subject, row.kind, row.title or title_of(row.body)
+
+
+def _successors(chain: Sequence[NoteRow], row: NoteRow) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(other.id for other in chain if row.id in other.supersedes and other.id != row.id))
+
+
+def _state(row: NoteRow, beliefs: Sequence[Belief], chain: Sequence[NoteRow]) -> str:
+    if not row.live:
+        then = {other.blob for other in chain if other.id == row.id and other.known_from == row.known_to}
+        return "moved" if row.blob in then else "edited" if then else "removed"
+    if not beliefs or beliefs[-1].head:
+        return "head"
+    return "superseded" if beliefs[-1].held is not None else "corrected"
+
+
+def _beliefs(catalog: Catalog, chain: Sequence[NoteRow]) -> dict[int, tuple[Belief, ...]]:
+    """row -> what was believed of it, a stretch of known time after the other."""
+    moments = sorted({t for row in chain for t in (row.known_from, row.known_to) if t is not None})
+    found: dict[int, list[Belief]] = {}
+    for moment, until in zip(moments, [*moments[1:], None], strict=True):
+        known = [row for row in chain if row.known_at(moment)]
+        chains = Chains(_once(believed(catalog, known)))
+        for row in known:
+            heads = chains.heads_of(row.id)
+            now = Belief(moment, until, chains.effective(row.id, moment), row.id in heads)
+            before = found.setdefault(row.row, [])
+            if before and before[-1].known_to == moment and (before[-1].held, before[-1].head) == (now.held, now.head):
+                now = Belief(before.pop().known_from, until, now.held, now.head)
+            before.append(now)
+    return {row: tuple(beliefs) for row, beliefs in found.items()}
+
+
+def _once(links: Iterable[Link]) -> list[Link]:
+    return list({link.id: link for link in reversed(list(links))}.values())

@@ -13,6 +13,7 @@ from memoranda.operations.journaling import append_many, check_turn
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.operations.transcripts import Transcript, read_lines
+from memoranda.trust.labels import Taint
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,22 @@ def import_journal(context: Context, space: Space, file: Path, progress: Progres
         raise NotFound(
             f"{file} cannot be read.", why=error.strerror or "", remedy="Name a file of JSON lines."
         ) from None
-    return take_in(context, space.writable(), found, progress)
+    home = space.writable()
+    home.refresh(context)
+    return take_in(context, home, found, progress, space.met(context, home).taint)
 
 
-def take_in(context: Context, home: OpenHome, found: Transcript, progress: Progress | None = None) -> ImportedJournal:
-    """Writes the turns of a transcript that are not in the journals yet. ReadOnlyHome."""
+def take_in(
+    context: Context,
+    home: OpenHome,
+    found: Transcript,
+    progress: Progress | None = None,
+    taint: Taint | None = None,
+) -> ImportedJournal:
+    """Writes the turns of a transcript that are not in the journals yet, with what the caller has met (None: here).
+
+    ReadOnlyHome.
+    """
     home.refresh(context)
     turns = []
     damaged = list(found.damaged)
@@ -63,7 +75,7 @@ def take_in(context: Context, home: OpenHome, found: Transcript, progress: Progr
     fresh = [turn for turn in turns if turn.id not in known]
     if progress:
         progress("importing entries", 0, len(fresh))
-    written = append_many(context, home, fresh, space.met(context, home).taint)
+    written = append_many(context, home, fresh, taint)
     if progress:
         progress("importing entries", len(written), len(fresh))
     sessions = tuple(sorted({entry.session for entry in written}))

@@ -1,0 +1,253 @@
+"""What a Home holds now, and what it held: commits and the records behind them, seen as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from memoranda.context import Context
+from memoranda.errors import Erased, NotFound, ReadOnlyHome
+from memoranda.home.activity import Activity
+from memoranda.home.committer import Committer, Group
+from memoranda.home.disk import DiskStore
+from memoranda.home.draft import Snapshot
+from memoranda.home.erasures import Erasures, Leads, find_in_ledger
+from memoranda.home.git import Git
+from memoranda.home.history import Step, past_blobs, walk
+from memoranda.home.keys import Keys
+from memoranda.home.layout import Layout, layout_of
+from memoranda.home.ledger import Pen
+from memoranda.home.log import IntakeLog
+from memoranda.home.marker import FORMAT, Marker, Replica, read_marker, replica_of
+from memoranda.home.objects import TreeEditor, read_tree
+from memoranda.home.outside import Ours
+from memoranda.home.record import Record
+from memoranda.home.store import LEDGER_REF
+from memoranda.home.worktree import Worktree
+
+
+class Contents:
+    """The reading half of an open Home; `Repository` is the whole, and says what the arguments are."""
+
+    def __init__(self, root: Path, context: Context, keys: Keys, *, first: bool = False) -> None:
+        self.root = root
+        self.layout: Layout = layout_of(root)
+        self.marker: Marker = read_marker(root)
+        self.keys = keys
+        self.ours = Ours(self.marker)
+        self._context = context
+        self.replica: Replica = replica_of(self.layout, context.random, first=first)
+        self._pen = Pen(keys, self.marker.id, self.replica.id)
+        self._git = Git(self.layout)
+        self.store = DiskStore(self.layout, self._git, context.clock)
+        self.worktree = Worktree(root)
+        self._log = IntakeLog(self.layout.own)
+        self._activity = Activity(self.layout, self.store.refs, context.clock)
+        self._committer = Committer(
+            self.layout, self.store, self.store.refs, self._log, self.replica.id, self._activity, self.worktree
+        )
+        self._trees: dict[str, TreeEditor] = {}
+        place = self._committer.position()
+        self._log.skip_to(place.segment, place.offset, place.seq)
+        self._log.refresh()
+        self.erasures = Erasures(self.layout.own / "erased", keys, self.marker.id)
+
+    # What holds now
+
+    @property
+    def read_only(self) -> str | None:
+        """Why this Home cannot be written, None when it can."""
+        if self.marker.format != FORMAT:
+            return f"its format is {self.marker.format} and this program knows {FORMAT}"
+        return None
+
+    @property
+    def name(self) -> str:
+        return self.marker.name
+
+    def snapshot(self) -> Snapshot:
+        """The commit that HEAD stands on and the records that are not in it, consistent with each other."""
+        while True:
+            commit = self.store.refs.head_commit()
+            self._log.refresh()
+            done = self._committer.position().seq
+            tail = tuple(record for record, _ in self._log.after(done))
+            last = tail[-1].seq if tail else max(done, self._log.last)
+            if self.store.refs.head_commit() == commit:
+                return Snapshot(commit, last, tail)
+
+    def pen(self, replica: str) -> Pen:
+        """What tells whether a line of that replica's ledger was written by this installation."""
+        return Pen(self.keys, self.marker.id, replica)
+
+    def subscribe(self, listener: Callable[[Record], None]) -> None:
+        """`listener` is told of every record that is written or read from now on, in their order."""
+        self._log.listeners.append(listener)
+
+    def make_durable(self) -> None:
+        """Returns when every record read so far survives a loss of power, other processes' records too."""
+        try:
+            self._log.sync(self._log.segment, self._log.end)
+        except ReadOnlyHome:
+            return  # every write is refused from now on and says why; what is there can still be read
+
+    def advanced(self, commit: str | None, committed: int, seq: int) -> str | None:
+        """The commit that holds exactly `commit`, which holds the records up to `committed`, and those up to `seq`.
+
+        None when our own groups do not say so: somebody's commits may lie between, or records that are not known yet.
+        """
+        group = self._committer.last_group()
+        if group is None or seq < group.after.seq:
+            return None
+        held = self._committer.streak.held(group, commit)
+        if held is None and commit == group.main[0]:
+            held = group.before.seq
+        # When more is known to be committed, a person went back to here: then it was in a commit that is left.
+        if held is None or committed > held:
+            return None
+        return group.main[1] or group.main[0]
+
+    def told_by_log(self, ledger: tuple[str | None, str | None], seq: int) -> bool:
+        """Whether the ledger came from one commit to the other by our own groups, with records up to `seq`."""
+        group = self._committer.last_group()
+        if group is None or ledger[1] != group.ledger[1] or seq < group.after.seq:
+            return False
+        return ledger[0] == group.ledger[0] or self._committer.streak.continues(group, ledger[0])
+
+    def ahead(self, seq: int) -> list[Record] | None:
+        """The records behind `seq`, committed or not, as far as they have been read here; None when some are missing.
+
+        For a process that follows the log: what it has been given before is let go.
+        """
+        self._log.refresh()
+        records = [record for record, _ in self._log.after(seq)]
+        if records and records[0].seq != seq + 1:
+            return None
+        return records if records or self._log.last <= seq else None
+
+    def let_go(self, seq: int) -> None:
+        """Forgets the records up to `seq` that were read; only for a process that commits nothing."""
+        self._log.forget(seq)
+
+    def last_group(self) -> Group | None:
+        """The newest group of commits that this clone made."""
+        return self._committer.last_group()
+
+    def known(self, snapshot: Snapshot) -> Callable[[str], str | None]:
+        """A function that gives the blob id of a path in a snapshot."""
+        overlay = {change.path: change.new for record in snapshot.tail for change in record.changes}
+        tree = self._tree(snapshot.commit)
+
+        def blob_of(path: str) -> str | None:
+            return overlay[path] if path in overlay else tree.get(path)
+
+        return blob_of
+
+    def blob_at(self, commit: str, path: str) -> str | None:
+        """The blob id of `path` at a commit."""
+        return self._tree(commit).get(path)
+
+    def _tree(self, commit: str | None) -> TreeEditor:
+        if commit is None:
+            return TreeEditor(lambda _oid: b"", None)
+        tree = self._trees.get(commit)
+        if tree is None:
+            found = self.store.get(f"{commit}^{{tree}}")
+            tree = TreeEditor(self._tree_data, found.oid if found else None)
+            self._trees = {commit: tree}  # one is enough: reads ask about now
+        return tree
+
+    def _tree_data(self, oid: str) -> bytes:
+        found = self.store.get(oid)
+        return found.data if found else b""
+
+    # What it holds and held
+
+    def blob(self, oid: str) -> bytes | None:
+        """The bytes of a blob, also of one that is still in the log only."""
+        found = self.store.get(oid)
+        if found is not None:
+            return found.data if found.kind == "blob" else None
+        data = self._pending_blob(oid)
+        if data is None and (leads := self.erasures.find(oid)) is not None and leads.name is not None:
+            found = self.store.get(leads.name)
+            return found.data if found is not None and found.kind == "blob" else None
+        return data
+
+    def _pending_blob(self, oid: str) -> bytes | None:
+        contents: dict[str, bytes] = {}
+        for record, _ in self._log.after(0):
+            for change in record.changes:
+                if change.new is None:
+                    continue
+                data = change.data
+                if change.appended and change.old is not None:
+                    before = contents.get(change.old)
+                    if before is None:
+                        found = self.store.get(change.old)
+                        before = found.data if found else b""
+                    data = before + data
+                contents[change.new] = data
+                if change.new == oid:
+                    return data
+        return None
+
+    def at(self, path: str, rev: str | None) -> bytes:
+        """The bytes of `path` now, at a commit, or (for a blob id) of that very blob; NotFound, Erased.
+
+        Commits and blobs that an erasing replaced lead to what stands in their place.
+        """
+        if rev is None:
+            blob = self.known(self.snapshot())(path)
+            data = self.blob(blob) if blob else None
+        else:
+            data = self._at_rev(path, rev) if "\n" not in rev + path else None
+        if data is None:
+            raise NotFound(
+                f"{path} does not exist{f' at {rev}' if rev else ''} in this Home.",
+                remedy="Look for its history with `memoranda log`, or fetch the commit from the clone that has it.",
+            )
+        return data
+
+    def _at_rev(self, path: str, rev: str) -> bytes | None:
+        found = self.store.get(rev)
+        if found is None:
+            data = self._pending_blob(rev)
+            if data is not None:
+                return data
+            leads = self.erasures.find(rev) or self._told_by_ledger(rev)
+            if leads is not None and leads.name is None:
+                raise Erased(leads.day)
+            found = self.store.get(leads.name) if leads is not None and leads.name is not None else None
+        if found is None or found.kind == "blob":
+            return found.data if found else None
+        inside = self.store.get(f"{found.oid}:{path}")
+        if inside is None and (day := self.erasures.lost(path)) is not None:
+            raise Erased(day)
+        return inside.data if inside else None
+
+    def _told_by_ledger(self, rev: str) -> Leads | None:
+        """What another clone's erasing says of an id that this one does not know."""
+        segments = ((replica, data) for _, replica, data in self.ledger_segments())
+        return find_in_ledger(segments, lambda replica, line: self.pen(replica).vouches(line), rev)
+
+    def _blobs_of(self, path: str, since: str | None) -> set[str | None]:
+        head = self.store.refs.head_commit()
+        known = since if since is not None and self.store.get(since) else None
+        return past_blobs(self._git, known, head, path) if head else set()
+
+    def history(self, old: str | None, new: str, *, newest: int | None = None) -> Iterator[Step]:
+        """The commits from behind `old` to `new`, parents before children, each with what it changed."""
+        return walk(self._git, old, new, newest=newest)
+
+    def verify(self) -> list[str]:
+        """What Git's own check says is damaged."""
+        heads = [h for h in (self.store.refs.head_commit(), self.store.ref(LEDGER_REF)) if h]
+        return self.store.verify(heads)
+
+    def ledger_segments(self) -> Iterator[tuple[str, str, bytes]]:
+        """(path, replica, data) of every committed segment of the ledger."""
+        root = self.store.get(f"{self.store.ref(LEDGER_REF)}^{{tree}}")
+        for _, folder, tree in read_tree(root.data if root else b""):
+            for _, name, blob in read_tree(self._tree_data(tree)):
+                yield f"{folder.decode()}/{name.decode()}", folder.decode(), self._tree_data(blob)

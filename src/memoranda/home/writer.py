@@ -1,0 +1,219 @@
+"""One write: a record of the log, the files that it says, and the word that it is durable.
+
+Also where an append to a journal will end up: the entry is cited by the blob that it makes, which is known before Git
+has heard of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from memoranda.context import Context
+from memoranda.errors import HomeDamaged, InvalidPath, ReadOnlyHome
+from memoranda.home.activity import Activity
+from memoranda.home.contents import Contents
+from memoranda.home.draft import Appending, Change, Draft
+from memoranda.home.ledger import Pen
+from memoranda.home.log import IntakeLog
+from memoranda.home.objects import object_id
+from memoranda.home.record import FileChange, Record
+
+_NOTHING: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")
+
+
+class Writer:
+    """The writing half of an open Home.
+
+    Args:
+        contents: what the Home holds.
+        log, activity, pen: the Home's own.
+        ready: called before a write; waits for an erasing, and finishes one that was cut short.
+        decided: whether an erasing is decided and not finished.
+        repair: brings the files to what the log says (inside its lock).
+        wake: told of every record that is durable.
+    """
+
+    def __init__(
+        self,
+        contents: Contents,
+        log: IntakeLog,
+        activity: Activity,
+        pen: Pen,
+        *,
+        ready: Callable[[], None],
+        decided: Callable[[], bool],
+        repair: Callable[[], None],
+        wake: Callable[[], None],
+    ) -> None:
+        self._contents = contents
+        self._log = log
+        self._activity = activity
+        self._pen = pen
+        self._ready = ready
+        self._decided = decided
+        self._repair = repair
+        self._wake = wake
+        self._open: tuple[str, str, bytes, int] = ("", "", b"", -1)  # the open journal: path, blob, content, record
+        self._opening: tuple[str, str, bytes, int] | None = None  # what it will be when the record is written
+        self._coming: tuple[str, str | None, bytes, str, bytes] = _NOTHING  # what `appending` foresaw
+
+    def forget(self) -> None:
+        """What is held of the open journal is void: an erasing came between."""
+        self._open, self._coming = ("", "", b"", -1), _NOTHING
+
+    def write(self, context: Context, build: Callable[[datetime], Draft]) -> Record:
+        """One write: `build` is called inside the writers' lock with its known time; durable when this returns."""
+        record = self.record(context, lambda at: self._record(build(at), at))
+        assert record is not None
+        return record
+
+    def record(self, context: Context, make: Callable[[datetime], Record | None]) -> Record | None:
+        """Puts on record what `make` gives, called as `build` is; None when there is nothing."""
+        with self._writing():
+            self._opening, self._coming = None, _NOTHING
+            record = make(context.now().astimezone(UTC))
+            if record is None:
+                return None
+            end = self._log.append(record)
+            self._apply(record, end)
+            self._log.publish(record, end)
+            self._open = self._opening or self._open
+            segment = self._log.segment
+        self._log.sync(segment, end)
+        self._wake()
+        return record
+
+    def _apply(self, record: Record, end: int) -> None:
+        worktree = self._contents.worktree
+        applied: list[FileChange] = []
+        try:
+            for change in record.changes:
+                worktree.apply(change)
+                applied.append(change)
+        except (OSError, InvalidPath) as error:
+            self._log.take_back(end)
+            worktree.take_back(applied, self._contents.blob)
+            if isinstance(error, InvalidPath):
+                raise
+            raise ReadOnlyHome(
+                "A file of the Home could not be written.",
+                why=str(error),
+                remedy="Mend the folder's permissions or make room, then try again; nothing was written.",
+            ) from error
+
+    def found(
+        self, at: datetime, draft: Draft, files: tuple[FileChange, ...], told: Mapping[str, Mapping[str, object]]
+    ) -> Record:
+        """The record of edits that stand in the working tree already (inside `make`); `told`: path -> more fields."""
+        seq = self._log.last + 1
+        lines = tuple(
+            self._pen.line(
+                {"n": seq, "at": at.isoformat(), "kind": "found", "path": c.path, "blob": c.new}
+                | dict(told.get(c.path, {}))
+            )
+            for c in files
+        )
+        return Record(seq, at, draft.op, draft.reason, draft.author, {}, files, lines)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The writers' lock, with no erasing half done, and what a killed writer left repaired."""
+        while True:
+            self._ready()
+            with self._log.writing():
+                if not self._decided():
+                    if self._log.unapplied():
+                        self._repair()
+                    yield
+                    return
+
+    def _record(self, draft: Draft, at: datetime) -> Record:
+        files = []
+        blobs: dict[str, str | None] = {}
+        for change in draft.changes:
+            old, new = self._pair(change)
+            blobs[change.path] = new
+            appended = change.appended and old is not None
+            files.append(FileChange(change.path, old, new, change.data or b"", appended, change.laid))
+        lines: list[str] = []
+        for line in draft.ledger:
+            filled = {"n": self._log.last + 1, "at": at.isoformat(), **line}
+            if "path" in line and line["path"] in blobs:
+                filled["blob"] = blobs[line["path"]]
+            lines.append(self._pen.line(filled))
+        return Record(
+            self._log.last + 1, at, draft.op, draft.reason, draft.author, draft.trailers, tuple(files), tuple(lines)
+        )
+
+    def _pair(self, change: Change) -> tuple[str | None, str | None]:
+        """The blobs of a path before and after a change; an append's content is held for the next one."""
+        if change.data is None:
+            return self._before(change)[0], None
+        path, old, before, new, content = self._coming
+        if not change.appended or path != change.path or len(content) != len(before) + len(change.data):
+            old, before = self._before(change)
+            content = before + change.data
+            new = object_id("blob", content)
+        self._coming = _NOTHING
+        if change.appended:
+            self._opening = (change.path, new, content, self._log.last + 1)
+        return old, new
+
+    def _before(self, change: Change) -> tuple[str | None, bytes]:
+        """The blob that a change replaces, and for an append the bytes that it continues."""
+        self._follow_open(change)
+        worktree = self._contents.worktree
+        path, blob, content, seq = self._open
+        if change.appended and path == change.path and seq == self._log.last and worktree.untouched(path, blob):
+            return blob, content  # nobody has written since our own last append: the usual case
+        if not change.appended and change.data is not None and not change.laid and not worktree.exists(change.path):
+            return None, b""
+        old = self._contents.known(self._contents.snapshot())(change.path)
+        if not change.appended or old is None:
+            return old, b""
+        data = self._contents.blob(old)
+        if data is None:
+            raise HomeDamaged(
+                f"The file {change.path} is missing in Git.", remedy="Run `git fsck`, restore from a clone."
+            )
+        worktree.verify(change.path, old, data)
+        return old, data
+
+    def _follow_open(self, change: Change) -> None:
+        """Brings the open journal to what other processes have appended to it since, from their records."""
+        path, blob, content, seq = self._open
+        if not change.appended or path != change.path or seq == self._log.last:
+            return
+        for record, _ in self._log.after(seq):
+            if record.seq != seq + 1:
+                return  # records in between are committed and forgotten already
+            seq = record.seq
+            for found in record.changes:
+                if found.path == path:
+                    if not found.appended or found.old != blob or found.new is None:
+                        return
+                    blob, content = found.new, content + found.data
+        if seq == self._log.last:
+            self._open = (path, blob, content, seq)
+            self._contents.worktree.verify(path, blob, content)
+
+    def may_append(self, path: str) -> bool:
+        """False for a file of the branch while a person has a merge, a rebase or the like under way.
+
+        Git would stumble over its change, and refuse to go on; a file that it does not know yet is in nobody's way.
+        """
+        if self._activity.busy() is None:
+            return True
+        commit = self._contents.store.refs.head_commit()
+        return commit is None or self._contents.blob_at(commit, path) is None
+
+    def appending(self, path: str, data: bytes) -> Appending:
+        """What appending `data` to `path` will make of it; only inside the `build` of a `write`."""
+        change = Change(path, data, appended=True)
+        old, before = self._before(change)
+        content = before + data
+        blob = object_id("blob", content)
+        self._coming = (path, old, before, blob, content)
+        return Appending(change, blob, before.count(b"\n") + 1)

@@ -73,6 +73,9 @@ class _Calls:
         confidence: float | None = None,
         supersedes: Texts = (),
         origin: str = "agent",
+        retention_days: int | None = None,
+        retention_class: str | None = None,
+        legal_hold: bool = False,
     ) -> Remembered:
         """Writes one note and commits it; durable when it returns.
 
@@ -86,15 +89,20 @@ class _Calls:
             confidence: 0 to 1.
             supersedes: ids of the notes that this one replaces.
             origin: agent, human, external, maintenance or import.
+            retention_days: how many days it is kept; then it is hidden, and `memoranda expire` removes it.
+            retention_class: keep_history or erase_history: what happens to its history then.
+            legal_hold: it is not removed until a person releases it.
 
         Raises:
+            Forgotten: the same content was forgotten.
             InvalidNote, InvalidTime, InvalidPointer: the note may not be written as it is; nothing was written.
             UnknownNote, ChainConflict: a note in `supersedes` does not exist, or is superseded already.
             ReadOnlyHome, HomeNotFound: nothing can be written here.
         """
         note = NewNote(
             text, subject, kind, scope, _texts(sources), _instant(valid_from, "valid_from"),
-            _instant(valid_to, "valid_to"), confidence, _texts(supersedes), origin,
+            _instant(valid_to, "valid_to"), confidence, _texts(supersedes), origin, retention_days,
+            retention_class, legal_hold,
         )  # fmt: skip
         return remember(self._context, self._space, note)
 
@@ -298,7 +306,7 @@ def _fields(changes: Mapping[str, Any]) -> dict[str, Any]:
             fields[name] = _instant(value, name)
         elif name == "sources":
             fields[name] = _texts(value)
-        elif name in ("subject", "kind", "scope", "confidence", "origin"):
+        elif name in ("subject", "kind", "scope", "confidence", "origin", "retention_days", "retention_class"):
             fields[name] = value
         else:
             raise TypeError(f"update() got an unexpected keyword argument {name!r}")

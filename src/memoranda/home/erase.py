@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from memoranda.context import Context
 from memoranda.errors import HomeBusy
@@ -82,8 +83,10 @@ class Eraser:
         self._repair = repair
         self._step = step
 
-    def erase(self, context: Context, blanks: Sequence[Blank], reason: str) -> Erasure:
-        """Erases these texts.
+    def erase(
+        self, context: Context, blanks: Sequence[Blank], reason: str, testimony: Sequence[Mapping[str, Any]] = ()
+    ) -> Erasure:
+        """Erases these texts; `testimony` are fields of lines that the ledger gets in the same step.
 
         Raises:
             HomeBusy: a merge, a rebase or a lock is in the way; nothing was changed.
@@ -95,6 +98,7 @@ class Eraser:
         header = {
             "erasure": new_id("era", context.random), "at": at.isoformat(), "day": f"{at:%Y-%m-%d}",
             "reason": " ".join(reason.split()), "user": context.user,
+            plans.TESTIMONY: [dict(line) for line in testimony],
         }  # fmt: skip
         with self._alone() as flush:
             self._finish_former()

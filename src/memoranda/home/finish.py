@@ -113,7 +113,8 @@ class Finisher:
 
     def _map(self) -> None:
         erasures = self._p.erasures
-        write_map(erasures.path_of(self._plan.header["erasure"]), self._plan.header, self._plan.records("bcg"))
+        header = {k: v for k, v in self._plan.header.items() if k != plans.TESTIMONY}
+        write_map(erasures.path_of(header["erasure"]), header, self._plan.records("bcg"))
 
     def _refs(self) -> None:
         twin = self._p.folder / "packed-refs"

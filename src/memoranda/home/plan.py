@@ -15,6 +15,7 @@ from memoranda.home.needles import Needles
 
 PLAN = "plan.json"
 OBJECTS = "objects.map"
+TESTIMONY = "testimony"  # in the header: lines that the ledger gets with the erasing
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from memoranda.home.leftovers import Tree, settings_words
 from memoranda.home.log import IntakeLog
 from memoranda.home.needles import Needles, note_texts, text_of, words_of
 from memoranda.home.objects import Signature, TreeEditor, commit_data, make_object, read_tree
-from memoranda.home.plan import Lines, Plan
+from memoranda.home.plan import TESTIMONY, Lines, Plan
 from memoranda.home.redact import LedgerLines, Messages
 from memoranda.home.rerefs import all_refs, git_dirs, who_moved
 from memoranda.home.rewrite import Rewriter, Sink
@@ -222,8 +222,10 @@ class Preparation:
         old = p.store.ref(LEDGER_REF)
         base = None if old is None else _led(moved, old)
         pen = Pen(p.keys, p.home, p.replica)
-        fields = {"n": p.log.last, "at": at.isoformat(), **{k: v for k, v in self._header.items() if k != "at"}}
-        lines = [pen.line({**fields, **line}) for line in ledger_lines({}, self._told(moved))]
+        place = {"n": p.log.last, "at": at.isoformat()}
+        header = {k: v for k, v in self._header.items() if k not in ("at", TESTIMONY)}
+        lines = [pen.line({**place, **header, **line}) for line in ledger_lines({}, self._told(moved))]
+        lines += [pen.line({**place, **line}) for line in self._header.get(TESTIMONY, ())]
 
         def read(oid: str) -> bytes:
             found = p.store.get(oid)

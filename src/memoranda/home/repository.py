@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
 from memoranda.errors import HomeBusy, HomeFormatUnknown, ReadOnlyHome
@@ -119,11 +119,14 @@ class Repository(Contents):
             self.erasures, self.keys, self.marker.id, self.replica.id,
         )  # fmt: skip
 
-    def erase(self, context: Context, blanks: Sequence[Blank], reason: str) -> Erasure:
+    def erase(
+        self, context: Context, blanks: Sequence[Blank], reason: str, testimony: Sequence[Mapping[str, Any]] = ()
+    ) -> Erasure:
         """Takes texts out of this Home with their history; afterwards nothing in it holds them.
 
         `blanks` are `erase.Whole` (all of a blob) and `erase.Lines` (lines of a file, in every version). `reason` stays
-        on record. Other pointers go on leading to the same words.
+        on record, and so does `testimony`, lines of the ledger that come with the erasing or not at all. Other pointers
+        go on leading to the same words.
 
         Raises:
             HomeBusy: a merge, a rebase or a lock is in the way; nothing was changed.
@@ -134,7 +137,7 @@ class Repository(Contents):
 
         self.writing_allowed()
         self._ready()
-        done = Eraser(self._pieces(), self._repair).erase(context, blanks, reason)
+        done = Eraser(self._pieces(), self._repair).erase(context, blanks, reason, testimony)
         self._ready()
         return done
 

@@ -381,6 +381,11 @@ class Catalog:
         row = self.db.execute(f"{_SELECT_ENTRY} WHERE id = ? ORDER BY path, place", (entry_id,)).fetchone()
         return _entry(row) if row else None
 
+    def knows(self, name: str) -> bool:
+        """Whether a note, in any of its states, or an entry has this id."""
+        found = self.db.execute("SELECT 1 FROM notes WHERE id = ? LIMIT 1", (name,)).fetchone()
+        return found is not None or self.entry(name) is not None
+
     def known_entries(self, ids: Iterable[str]) -> set[str]:
         """Which of these entries some journal holds."""
         wanted = list(dict.fromkeys(ids))

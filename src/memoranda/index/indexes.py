@@ -135,6 +135,11 @@ class Indexes:
             if last:
                 self._gathering.settle()
 
+    def look_again_for_forgotten(self) -> None:
+        """A key has come: what could not be compared before is compared at the next catch-up."""
+        with self.lock:
+            self.catalog.set_state(tombs=None, ledger="")
+
     def _reopen_if_deleted(self) -> None:
         """`.memoranda/` may be deleted while we hold its files open, and is by an erasing: they are made again."""
         generation = self.repository.erasures.generation()

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from memoranda.context import Context
-from memoranda.errors import GitFailed, MemorandaError, NotFound
+from memoranda.errors import Erased, GitFailed, MemorandaError, NotFound
 from memoranda.home.ledger import Pen
 from memoranda.home.store import LEDGER_REF
+from memoranda.index.keepout import kept_out
 from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.pipeline import Call, pass_guards
@@ -125,7 +126,10 @@ def _unreadable(home: OpenHome) -> Iterator[Finding]:
 def _chains(home: OpenHome) -> Iterator[Finding]:
     catalog = home.indexes.catalog
     chains = Chains(row.link() for row in catalog.linked_notes())
+    tombs = home.tombs.now()
     for new, old in chains.unknown():
+        if tombs.of_id(old) is not None:
+            continue  # it was forgotten, or its retention ended
         yield Finding(
             "supersedes_unknown", "warning", new, f"It supersedes {old}, which no note of this Home is.",
             "Bring the missing note back, or correct the field `supersedes`.",
@@ -164,11 +168,32 @@ def _sources(home: OpenHome) -> Iterator[Finding]:
             data = home.repository.at(pointer.path, pointer.rev)
             if pointer.end is not None and pointer.end > max(1, len(data.splitlines())):
                 raise NotFound("It ends before these lines.")
+        except Erased:
+            continue  # it leads to what was there: "erased on", with the day
         except MemorandaError as error:
             yield Finding(
                 "source_dangling", "warning", path, f"{note_id} cites {source}, which leads nowhere. {error.what}",
                 "Bring the cited commit here (`git fetch`), or correct the source.",
             )  # fmt: skip
+
+
+# What is forgotten
+
+
+def _forgotten(home: OpenHome) -> Iterator[Finding]:
+    for item in kept_out(home.indexes.catalog.db):
+        if item.blob:
+            yield Finding(
+                "forgotten_returned", "warning", item.path,
+                f"{item.about} was forgotten, and stands in this file again. It is hidden.",
+                "`memoranda forget --returned` takes it away again, with --erase out of history too.",
+            )  # fmt: skip
+    for (owner, key), count in home.tombs.now().unchecked().items():
+        yield Finding(
+            "forgotten_unchecked", "warning", f"key {key} of {owner}",
+            f"{count} forgotten content(s) cannot be known again here, since the key is missing.",
+            "`memoranda key export` where they were forgotten, and `memoranda key import` here.",
+        )  # fmt: skip
 
 
 # Git and the ledger
@@ -213,4 +238,4 @@ def _ledger(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-_CHECKS: tuple[Check, ...] = (_unreadable, _chains, _same_id, _sources, _repository, _ledger)
+_CHECKS: tuple[Check, ...] = (_unreadable, _chains, _same_id, _sources, _forgotten, _repository, _ledger)

@@ -121,7 +121,7 @@ class _Run:
         if place is None:
             self.already += 1
             return
-        if (reason := admit(data, relative)) is not None:
+        if (reason := admit(data, relative) or self._home.tombs.admit(data, relative)) is not None:
             self.left.append((relative, reason))
             return
         self._names[place] = relative

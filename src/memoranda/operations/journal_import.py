@@ -9,6 +9,7 @@ from memoranda.context import Context
 from memoranda.errors import InvalidNote, NotFound, SecretRefused
 from memoranda.index.catchup import Progress
 from memoranda.operations.admission import refuse_secrets
+from memoranda.operations.forgotten import forgotten_turn
 from memoranda.operations.journaling import append_many, check_turn
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
@@ -72,11 +73,15 @@ def take_in(
             continue
         turns.append(turn)
     known = home.indexes.catalog.known_entries(turn.id for turn in turns if turn.id)
+    tombs = home.tombs.now()
     fresh = [turn for turn in turns if turn.id not in known]
+    kept = [turn for turn in fresh if not forgotten_turn(tombs, turn.id, turn.text)]
+    present, out = len(turns) - len(fresh), len(fresh) - len(kept)
+    fresh, skipped = kept, dict(found.skipped) | ({"forgotten": out} if out else {})
     if progress:
         progress("importing entries", 0, len(fresh))
     written = append_many(context, home, fresh, taint)
     if progress:
         progress("importing entries", len(written), len(fresh))
     sessions = tuple(sorted({entry.session for entry in written}))
-    return ImportedJournal(len(written), len(turns) - len(fresh), dict(found.skipped), tuple(damaged), sessions)
+    return ImportedJournal(len(written), present, skipped, tuple(damaged), sessions)

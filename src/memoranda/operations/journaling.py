@@ -15,6 +15,7 @@ from memoranda.notes.ids import new_id
 from memoranda.notes.journal import entry_key, journal_path, parse_journal, render_entry
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import ORIGINS
+from memoranda.operations.forgotten import refuse_forgotten
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met, event
 from memoranda.operations.space import OpenHome, Space
@@ -68,9 +69,12 @@ def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: 
     for turn in turns:
         pass_guards(_for(context, turn), Call("journal", writes=True, text=turn.text))
         check_turn(turn)
+    lifted = [line for turn in turns for line in refuse_forgotten(context, home, turn.text, turn=True)]
     done: list[Appended] = []
     for part in _parts(turns):
-        done += _append_part(context, home, part, home.sessions.met(context).taint if taint is None else taint)
+        stamp = home.sessions.met(context).taint if taint is None else taint
+        done += _append_part(context, home, part, stamp, lifted)
+        lifted = []
     return done
 
 
@@ -101,7 +105,9 @@ def _parts(turns: Sequence[Turn]) -> Iterable[list[Turn]]:
         yield part
 
 
-def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint) -> list[Appended]:
+def _append_part(
+    context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint, lifted: Sequence[dict[str, Any]]
+) -> list[Appended]:
     repository = home.repository
     done: list[Appended] = []
 
@@ -126,10 +132,12 @@ def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn], taint:
             done.append(Appended(line["id"], uri, path, line["session"]))
         agents = sorted({line["agent"] for line in lines})
         what = "an entry" if len(turns) == 1 else f"{len(turns)} entries"
-        trailers = {"Agent": ", ".join(agents), "Session": ", ".join(sorted({x["session"] for x in lines})[:3])}
-        return Draft(
-            "journal", f"Write {what} in the journal of {', '.join(agents)}", changes, lines, trailers, agents[0]
-        )
+        trailers = {
+            "Agent": ", ".join(agents),
+            "Session": ", ".join(sorted({x["session"] for x in lines})[:3]),
+        }
+        reason = f"Write {what} in the journal of {', '.join(agents)}"
+        return Draft("journal", reason, changes, [*lifted, *lines], trailers, agents[0])
 
     repository.write(context, build)
     return done

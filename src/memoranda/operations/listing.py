@@ -10,7 +10,7 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.errors import ChainConflict
 from memoranda.index.catalog import Catalog
-from memoranda.index.retention import ended, gone_with
+from memoranda.index.retention import gone_with
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Chains, unknown_note
 from memoranda.notes.paths import title_of
@@ -19,6 +19,7 @@ from memoranda.notes.times import Interval, format_day_or_instant, format_instan
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed, trust_of
 
 
@@ -82,7 +83,7 @@ def list_notes(
 
 def _heads(home: OpenHome, narrowed: tuple[str, list[object]], now: datetime) -> list[Listed]:
     catalog = home.indexes.catalog
-    superseded, gone = catalog.superseded(), ended(catalog.db, now)
+    superseded, gone = catalog.superseded(), ended(catalog, now)
     there = (row for row in catalog.live_notes(*narrowed) if row.id not in gone)
     found = [row for row in there if row.id not in superseded or _is_head(catalog, row.id)]
     trust = trust_of(catalog, found)
@@ -180,7 +181,7 @@ def chain_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, li
 
 def still_kept(home: OpenHome, rows: Sequence[NoteRow], now: datetime) -> list[NoteRow]:
     """The rows of a chain without those whose retention has ended, and without what they superseded."""
-    gone = ended(home.indexes.catalog.db, now, (row.id for row in rows))
+    gone = ended(home.indexes.catalog, now, (row.id for row in rows))
     if not gone:
         return list(rows)
     hidden = gone_with({row.id: row.supersedes for row in rows}, gone)

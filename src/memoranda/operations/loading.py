@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
 from memoranda.index.catalog import Catalog
-from memoranda.index.retention import ended
 from memoranda.index.rows import NoteRow
 from memoranda.index.testimony import Review
 from memoranda.notes.chains import Chains, Link
@@ -20,6 +19,7 @@ from memoranda.notes.pointers import Pointer
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
+from memoranda.trust.kept import ended
 from memoranda.trust.reviews import accepted
 from memoranda.trust.standing import trust_of
 
@@ -102,7 +102,7 @@ def _of(context: Context, home: OpenHome) -> list[Loaded]:
         catalog = home.indexes.catalog
         if not catalog.ledger.has_reviews():
             return []
-        gone = ended(catalog.db, context.now())
+        gone = ended(catalog, context.now())
         shelf = _Shelf(home, catalog)
         loaded = []
         for note_id in accepted(catalog):

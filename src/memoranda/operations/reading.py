@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from memoranda.context import Context
 from memoranda.errors import Erased, InvalidInput, NotFound
 from memoranda.home.blanking import erased_on
-from memoranda.index.retention import ended
 from memoranda.index.rows import NoteRow
 from memoranda.notes import markdown
 from memoranda.notes.chains import Chains
@@ -18,6 +17,7 @@ from memoranda.notes.tokens import count_tokens
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.operations.stamping import taint_of_sources
+from memoranda.trust.kept import ended
 from memoranda.trust.labels import is_private
 from memoranda.trust.standing import believed, trust_of
 
@@ -128,7 +128,7 @@ def _refuse_ended(context: Context, place: _Place) -> None:
     if place.row is None:
         return
     catalog = place.home.indexes.catalog
-    if (gone := ended(catalog.db, context.now(), [place.row.id])) and (note := gone.get(place.row.id)):
+    if (gone := ended(catalog, context.now(), [place.row.id])) and (note := gone.get(place.row.id)):
         raise NotFound(
             f"The retention of {note.id} ended on {note.at:%Y-%m-%d}.",
             why="A note that is kept for a number of days is gone once they have passed.",

@@ -9,12 +9,14 @@ from typing import Any
 from memoranda.context import Context
 from memoranda.home.draft import Change, Draft
 from memoranda.index.feeding import RECORDS
+from memoranda.index.retention import held
 from memoranda.notes.chains import Neighbours, check_supersedes, unknown_note
 from memoranda.notes.ids import blob_id, new_id
 from memoranda.notes.journal import render_entry
 from memoranda.notes.model import Note, check_draft, write_note
 from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.pointers import Pointer
+from memoranda.operations.forgotten import refuse_forgotten
 from memoranda.operations.journaling import Sheets, ledger_line
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
@@ -59,6 +61,9 @@ class NewNote:
     confidence: float | None = None
     supersedes: tuple[str, ...] = ()
     origin: str = "agent"
+    retention_days: int | None = None
+    retention_class: str | None = None
+    legal_hold: bool = False
 
 
 def remember(context: Context, space: Space, new: NewNote) -> Remembered:
@@ -97,8 +102,14 @@ def update(
         valid_to=head.valid_to if correct else None,
         confidence=head.confidence,
         supersedes=(head.id,),
+        retention_days=head.retention_days,
+        retention_class=head.retention_class,
+        legal_hold=bool(held(home.indexes.catalog.db, [head.id])),
     )
-    return _remember(context, space, home, replace(new, **(changes or {})), "update")
+    changed = replace(new, **(changes or {}))
+    if head.retention_days is not None and changed.retention_days is not None:  # of two the shorter wins
+        changed = replace(changed, retention_days=min(head.retention_days, changed.retention_days))
+    return _remember(context, space, home, changed, "update")
 
 
 def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
@@ -132,18 +143,22 @@ def _remember(context: Context, space: Space, home: OpenHome, new: NewNote, oper
         confidence=new.confidence,
         origin=new.origin,
         taint=taint.labels,
+        retention_days=new.retention_days,
+        retention_class=new.retention_class,
+        legal_hold=new.legal_hold,
         sources=new.sources,
         supersedes=tuple(dict.fromkeys(new.supersedes)),
         body=new.text.strip("\n"),
     )
     check_draft(note)
+    lifted = refuse_forgotten(context, home, note.body)
     done: list[Remembered] = []
 
     def build(now: datetime) -> Draft:
         if note.supersedes:
             _check_chain(home, note)
         sources, changes = note.sources, list[Change]()
-        lines = list[dict[str, Any]](met.lines)
+        lines = list[dict[str, Any]]([*met.lines, *lifted])
         if not sources:
             source, changes, line = _record_call(context, home, note, met, now)
             sources = (source,)

@@ -14,7 +14,6 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, MemorandaError
 from memoranda.home.draft import Draft
-from memoranda.index.retention import ended
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.pointers import parse_pointer
@@ -22,6 +21,7 @@ from memoranda.notes.times import format_instant
 from memoranda.operations.listing import note_uri
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.trust.kept import ended
 from memoranda.trust.labels import STATES
 from memoranda.trust.standing import Trust, trust_of
 
@@ -80,7 +80,7 @@ def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list
     home = space.one()
     home.refresh(context)
     catalog = home.indexes.catalog
-    gone = ended(catalog.db, context.now())
+    gone = ended(catalog, context.now())
     rows = [row for row in catalog.live_notes() if row.id not in gone]
     trust = trust_of(catalog, rows)
     wanted = states or _WAITING

@@ -27,6 +27,7 @@ _RECOUNT = 64
 
 T = TypeVar("T")
 if TYPE_CHECKING:
+    from memoranda.operations.forgotten import TombBook
     from memoranda.operations.sessions import Met, SessionBook
 
 
@@ -44,6 +45,7 @@ class OpenHome:
     watched: bool = False
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sessions: SessionBook | None = None
+    _tombs: TombBook | None = None
 
     @property
     def name(self) -> str:
@@ -58,6 +60,15 @@ class OpenHome:
             self._sessions = SessionBook(self)
         return self._sessions
 
+    @property
+    def tombs(self) -> TombBook:
+        """What is forgotten here; opened at the first question."""
+        if self._tombs is None:
+            from memoranda.operations.forgotten import TombBook
+
+            self._tombs = TombBook(self)
+        return self._tombs
+
     def reviewed(self, blob: str) -> bool:
         """Whether a review stands that counts for these exact bytes."""
         return blob in reviewed_blobs(self.indexes.catalog, [blob])
@@ -70,6 +81,8 @@ class OpenHome:
             from memoranda.operations.claiming import claim  # here: most calls find nothing that nobody has written
 
             claim(context, self)
+        if self._tombs is not None:
+            self._tombs.compare()
 
     def folder_with_room(self, folder: str) -> str:
         """`folder`, or `folder~2`, … : the first that holds fewer than 900 entries."""
@@ -188,10 +201,16 @@ class Space:
     def _opened(self, root: Path) -> OpenHome:
         home = self._open.get(root)
         if home is None:
-            repository = Repository(root, self._context, self._keys, admit=_admit)
+            opened: list[OpenHome] = []
+
+            def admit(data: bytes, path: str) -> str | None:
+                return _admit(data, path) or (opened[0].tombs.admit(data, path) if opened else None)
+
+            repository = Repository(root, self._context, self._keys, admit=admit)
             indexes = Indexes(repository, self._context, self._progress)
             home = self._open[root] = OpenHome(repository, indexes, root == self._personal)
             repository.stamp = partial(_stamp, home)
+            opened.append(home)
         return home
 
     def watch(self) -> None:

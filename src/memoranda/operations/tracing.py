@@ -17,6 +17,7 @@ from memoranda.index.rows import NoteRow
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.journal import is_journal_path
 from memoranda.notes.pointers import parse_pointer
+from memoranda.operations.holding import refuse_held
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 
@@ -201,7 +202,8 @@ class RolledBack:
 def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False) -> RolledBack:
     """Takes away, in one commit, every note that `what` touched; what they had superseded holds again.
 
-    Journals stay: they are the raw log. History stays in Git; `forget --erase` is what removes it.
+    Journals stay: they are the raw log. History stays in Git; `forget --erase` is what removes it. LegalHold when one
+    of the notes is held; nothing is taken away then.
     """
     found = trace(context, space, what)
     pass_guards(context, Call("rollback", writes=True))
@@ -209,6 +211,7 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
     catalog = home.indexes.catalog
     rows = [row for note_id in found.notes() for row in catalog.by_id(note_id)]
     removed = {row.id for row in rows}
+    refuse_held(home, removed)
     restored = sorted({old for row in rows for old in row.supersedes if old not in removed and catalog.by_id(old)})
     done = RolledBack(found.start, tuple(row.id for row in rows), tuple(restored), dry_run)
     if dry_run or not rows:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.index.catalog import Catalog
-from memoranda.index.retention import ended, gone_with
+from memoranda.index.retention import gone_with
 from memoranda.index.rows import Brief
 from memoranda.notes.times import to_ms
+from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed
 
 
@@ -47,7 +48,7 @@ class Visibility:
     def judge(self, briefs: dict[str, list[Brief]]) -> dict[str, Standing]:
         """key -> the standing of the note that may be shown; keys whose notes may not be seen are left out."""
         known = {key: brief for key, rows in briefs.items() if (brief := self._known(rows)) is not None}
-        gone = ended(self._catalog.db, self._asked.now, (brief.id for brief in known.values()))
+        gone = ended(self._catalog, self._asked.now, (brief.id for brief in known.values()))
         found: dict[str, Standing] = {}
         for key, brief in known.items():
             if brief.id in gone:
@@ -85,7 +86,7 @@ class Visibility:
         if not any(row.id == brief.id for row in rows):
             rows = [*rows, *self._catalog.rows([brief.row])]  # a former state, shown with --history
         links = believed(self._catalog, rows)
-        gone = ended(self._catalog.db, asked.now, (link.id for link in links))
+        gone = ended(self._catalog, asked.now, (link.id for link in links))
         if gone and brief.id in gone_with({link.id: link.supersedes for link in links}, gone):
             return None
         chains = Chains(links)

@@ -38,6 +38,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "context": ("trust", "what is loaded automatically"),
     "trace": ("tracing", "what something came from and what it touched"),
     "rollback": ("tracing", "undo what something touched"),
+    "forget": ("forgetting", "take notes away with all that goes with them, and say what could not go"),
+    "expire": ("forgetting", "remove what has been kept long enough"),
+    "hold list": ("forgetting", "the notes under legal hold"),
+    "hold set": ("forgetting", "keep notes from being removed"),
+    "hold release": ("forgetting", "let held notes be removed again"),
+    "key export": ("forgetting", "give the keys of what is forgotten to another installation"),
+    "key import": ("forgetting", "take such keys"),
     "session show": ("trust", "what a session has met"),
     "session taint": ("trust", "say that a session met content from outside"),
     "session fresh": ("trust", "begin a clean ambient session"),
@@ -48,7 +55,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("upkeep", "find what is wrong, and explain it"),
     "mcp": ("serving", "serve agents over MCP on standard input and output"),
 }
-GROUPS = ("journal", "index", "golden", "review", "session", "allow", "hook")
+GROUPS = ("journal", "index", "golden", "review", "hold", "key", "session", "allow", "hook")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

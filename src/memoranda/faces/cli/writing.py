@@ -29,6 +29,9 @@ def _field_options(parser: Parser, kind: str, scope: str, origin: str) -> None:
     parser.add_argument("--valid-to", metavar="TIME", help="until when; a date ends at its first instant")
     parser.add_argument("--confidence", type=float, metavar="0..1", help="how sure it is")
     parser.add_argument("--origin", help=f"agent, human, external, maintenance or import{origin}")
+    parser.add_argument("--retention-days", type=int, metavar="N", help="how many days it is kept; then it is hidden")
+    parser.add_argument("--retention-class", metavar="CLASS", help="keep_history or erase_history, once it expires")
+    parser.add_argument("--legal-hold", action="store_true", default=None, help="not to be removed until released")
     who_options(parser)
 
 
@@ -38,6 +41,7 @@ def _fields(args: argparse.Namespace) -> dict[str, Any]:
         "subject": args.subject, "kind": args.kind, "scope": args.scope, "confidence": args.confidence,
         "origin": args.origin, "valid_from": a_time(args.valid_from, "valid_from"),
         "valid_to": a_time(args.valid_to, "valid_to"), "sources": tuple(args.source) or None,
+        "retention_days": args.retention_days, "retention_class": args.retention_class, "legal_hold": args.legal_hold,
     }  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}
 

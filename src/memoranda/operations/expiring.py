@@ -1,0 +1,107 @@
+"""Expire: removes the notes whose retention has ended, with their history when their class asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memoranda.context import Context
+from memoranda.errors import Conflict
+from memoranda.index.retention import Ended, gone_with, held
+from memoranda.operations.cascade import Cascade, Lineage
+from memoranda.operations.forgetting import Forgotten, Plan, carry_out
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.remains import Remains, quoting
+from memoranda.operations.space import OpenHome, Space
+from memoranda.trust.kept import ended
+from memoranda.trust.reviews import last_accepted
+from memoranda.trust.standing import believed
+
+_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What ends together: a note, what it superseded, and what was generated from them."""
+
+    cascade: Cascade
+    erase: bool
+
+
+def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotten:
+    """Removes from the nearest Home what is due, in at most two steps: what keeps its history, and what does not.
+
+    What is held stays and is named. What a person reviewed, and would go only because an unreviewed successor ended,
+    goes when a person asks at a terminal. HomeBusy while somebody's Git is at work and history has to go.
+    """
+    pass_guards(context, Call("expire", writes=True))
+    home = space.one()
+    for _ in range(_ROUNDS):
+        home.refresh(context)
+        lineage = Lineage(home)
+        stays: list[Remains] = []
+        due = list(_due(context, home, lineage, stays))
+        done = [_carried_out(context, home, due, erase, dry_run) for erase in (False, True)]
+        if all(item is not None for item in done):
+            return _joined([item for item in done if item is not None], stays, home, context, dry_run)
+    raise Conflict("Others write on these notes all the time.", remedy="Try again.")
+
+
+def _due(context: Context, home: OpenHome, lineage: Lineage, stays: list[Remains]) -> Iterator[_Due]:
+    catalog = home.indexes.catalog
+    over = ended(catalog, context.now())
+    for chain in _chains(lineage, over):
+        rows = [row for note_id in chain for row in catalog.by_id(note_id)]
+        supersedes = {link.id: link.supersedes for link in believed(catalog, rows)}
+        ids = sorted(gone_with(supersedes, (note_id for note_id in over if note_id in chain)))
+        seeds = [(("note", note_id), _why(note_id, over)) for note_id in ids]
+        cascade = lineage.cascade(seeds, ending=True)
+        if names := held(catalog.db, cascade.notes):
+            stays.append(Remains(", ".join(ids), f"under legal hold ({', '.join(names)})"))
+        elif not context.person and (names := [n for n in cascade.notes if n not in over and _accepted(home, n)]):
+            why = "a person reviewed it, and it would go because of a note that nobody reviewed; run it at a terminal"
+            stays.append(Remains(", ".join(names), why))
+        else:
+            yield _Due(cascade, any(over[note_id].erase_history for note_id in ids if note_id in over))
+
+
+def _accepted(home: OpenHome, note_id: str) -> bool:
+    return last_accepted(home.indexes.catalog, note_id) is not None
+
+
+def _chains(lineage: Lineage, over: Mapping[str, Ended]) -> list[set[str]]:
+    found: list[set[str]] = []
+    for note_id in sorted(over):
+        if not any(note_id in chain for chain in found):
+            found.append(lineage.chain(note_id) or {note_id})
+    return found
+
+
+def _why(note_id: str, over: Mapping[str, Ended]) -> str:
+    return f"its retention ended on {over[note_id].at:%Y-%m-%d}" if note_id in over else "superseded by what ended"
+
+
+def _carried_out(context: Context, home: OpenHome, due: Sequence[_Due], erase: bool, dry_run: bool) -> Forgotten | None:
+    """The report on those that keep their history, or on those that do not; None when somebody came between."""
+    cascade = Cascade()
+    for item in due:
+        if item.erase == erase:
+            cascade = cascade.joined(item.cascade)
+    lineage = Lineage(home)
+    stays, quotes = quoting(home, lineage, cascade) if cascade.notes else ((), ())
+    plan = Plan(home, lineage, cascade, erase, False, stays, quotes, "expire", "retention")
+    if not cascade.notes:
+        return replace(plan.told(context, dry_run=dry_run), also=(), remains=(), erased=False)
+    return plan.told(context, dry_run=True) if dry_run else carry_out(context, plan)
+
+
+def _joined(
+    done: Sequence[Forgotten], stays: Sequence[Remains], home: OpenHome, context: Context, dry_run: bool
+) -> Forgotten:
+    return Forgotten(
+        home.name, tuple(x for item in done for x in item.removed),
+        tuple(dict.fromkeys(x for item in done for x in item.also)),
+        tuple(dict.fromkeys((*stays, *(x for item in done for x in item.remains)))), dry_run,
+        any(item.erased for item in done), f"{context.now():%Y-%m-%d}",
+        tuple(x for item in done for x in item.found),
+    )  # fmt: skip

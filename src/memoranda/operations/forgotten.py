@@ -1,0 +1,135 @@
+"""What is forgotten does not come back: refused on every way in, until a person remembers it again, on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memoranda.context import Context
+from memoranda.errors import Forgotten
+from memoranda.home.record import Record
+from memoranda.home.tombstones import Mark, Seals
+from memoranda.index.keepout import Tombs
+from memoranda.index.testimony import Tombstone
+from memoranda.notes.ids import note_id_for_path
+from memoranda.notes.journal import is_journal_path
+from memoranda.notes.sameness import same_text, says_something
+
+if TYPE_CHECKING:
+    from memoranda.operations.space import OpenHome
+
+_PER_LINE = 200  # marks in one line of the ledger
+
+
+class TombBook:
+    """The tombstones of one Home, kept up by every record that this process reads or writes."""
+
+    def __init__(self, home: OpenHome) -> None:
+        self._home = home
+        self._tombs: Tombs | None = None
+        self._state: str | None = None
+        self._news = 0  # a record may be heard while the tombstones are read; no lock, since its writer holds one
+        home.repository.subscribe(self._heard)
+
+    def _heard(self, record: Record) -> None:
+        if any('"kind":"tombstone"' in text for text in record.ledger):
+            self.renew()
+
+    def renew(self) -> None:
+        """What is held may be out of date: read again at the next question."""
+        self._news += 1
+        self._tombs = None
+
+    def now(self) -> Tombs:
+        """The tombstones in force."""
+        tombs = self._tombs
+        if tombs is None:
+            news, indexes = self._news, self._home.indexes
+            with indexes.lock:
+                indexes.catch_up()
+                state = indexes.catalog.state("tombs")
+                seals = Seals(self._home.repository.keys, self._home.repository.marker.id)
+                tombs = Tombs(indexes.catalog.ledger.tombstones(), seals)
+            if news == self._news:
+                self._tombs, self._state = tombs, state
+        return tombs
+
+    def compare(self) -> None:
+        """Lines that another clone wrote come with its ledger, and not as records: the catalog has just met them."""
+        with self._home.indexes.lock:
+            if self._tombs is not None and self._home.indexes.catalog.state("tombs") != self._state:
+                self.renew()
+
+    def admit(self, data: bytes, path: str) -> str | None:
+        """Why a file that was found may not be taken in, None when it may. A journal may: its words are kept out."""
+        tombs = self.now()
+        if not tombs or is_journal_path(path):
+            return None
+        from memoranda.notes.model import read_note
+
+        note = read_note(path, data)
+        tomb = tombs.of(note.id, note.body)
+        return None if tomb is None else f"what it holds was forgotten{_when(tomb)}. {_REMEDY}"
+
+
+_REMEDY = "A person can remember it again at a terminal, and that is kept on record."
+
+
+def _when(tomb: Tombstone) -> str:
+    return f" on {tomb.at:%Y-%m-%d}" if tomb.at else ""
+
+
+def refuse_forgotten(context: Context, home: OpenHome, text: str, *, turn: bool = False) -> list[dict[str, Any]]:
+    """Forgotten when this content may not come back; for a person, the lines of the ledger that lift that instead.
+
+    `turn`: it is an entry of a journal, of which only one that says something is known again.
+    """
+    tombs = home.tombs.now()
+    if not tombs:
+        return []
+    found = [] if turn and not says_something(same_text(text)) else tombs.of_text(text)
+    if not found:
+        return []
+    if not context.person:
+        raise Forgotten(
+            f"The same content was forgotten{_when(found[0])}.",
+            why="What was forgotten does not come back by an agent, an import or a job.",
+            remedy=_REMEDY,
+        )
+    return list(lift_lines(context, [tomb.mark for tomb in found]))
+
+
+def forgotten_turn(tombs: Tombs, entry: str | None, text: str) -> bool:
+    """Whether an entry with this id or this text is forgotten."""
+    return bool(tombs) and tombs.of(entry or "", text, turn=True) is not None
+
+
+def tombstone_lines(
+    context: Context, marks: Iterable[Mark], ids: Sequence[str], stays: Sequence[str], reason: str
+) -> Iterator[dict[str, Any]]:
+    """The lines by which the ledger keeps content (by keyed hashes) and ids out."""
+    common = {"kind": "tombstone", "event": "set", "user": context.user, "agent": context.agent, "reason": reason}
+    by_key: dict[tuple[str, str], list[str]] = {}
+    for mark in marks:
+        by_key.setdefault((mark.owner, mark.key), []).append(mark.hash)
+    for (owner, key), hashes in sorted(by_key.items()):
+        for part in _parts(sorted(set(hashes))):
+            yield {**common, "owner": owner, "key": key, "hashes": part, "stays": list(stays)}
+    for part in _parts(list(dict.fromkeys(ids))):
+        yield {**common, "ids": part}
+
+
+def lift_lines(context: Context, marks: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The lines by which a person allows forgotten content again."""
+    for part in _parts(list(marks)):
+        yield {"kind": "tombstone", "event": "lift", "user": context.user, "agent": context.agent, "hashes": part}
+
+
+def _parts(values: list[str]) -> Iterator[list[str]]:
+    for at in range(0, len(values), _PER_LINE):
+        yield values[at : at + _PER_LINE]
+
+
+def owns_id(note_id: str, path: str) -> bool:
+    """Whether a note's id stands in its file, and not only follows from its place."""
+    return note_id != note_id_for_path(path)

@@ -1,0 +1,98 @@
+"""Legal holds: what is held is neither forgotten, erased, rolled back nor let expire, until a person releases it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda.context import Context
+from memoranda.errors import ConfirmationRequired, InvalidInput, LegalHold
+from memoranda.home.draft import Draft
+from memoranda.index.retention import held
+from memoranda.notes.chains import unknown_note
+from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.space import OpenHome, Space, first_found
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A note that is held: where it stands (None: in no file any more), and what was said about it in the ledger."""
+
+    id: str
+    path: str | None
+    by: str | None
+    reason: str | None
+
+    def json(self) -> dict[str, object]:
+        return {"id": self.id, "path": self.path, "by": self.by, "reason": self.reason}
+
+
+def refuse_held(home: OpenHome, note_ids: Iterable[str]) -> None:
+    """LegalHold when one of these notes, which are about to go, is held."""
+    names = held(home.indexes.catalog.db, note_ids)
+    if names:
+        raise LegalHold(
+            f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''}: under legal hold.",
+            why="What is held is neither forgotten, erased, rolled back nor let expire, nor is what it belongs to.",
+            remedy="A security officer (here: a person at a terminal) releases it with `memoranda hold release ID`.",
+        )
+
+
+def holds(context: Context, space: Space) -> list[Held]:
+    """The notes of the nearest Home that are held, by id."""
+    pass_guards(context, Call("list"))
+    home = space.one()
+    home.refresh(context)
+    db = home.indexes.catalog.db
+    shown = {row[0] for row in db.execute("SELECT DISTINCT id FROM notes WHERE legal_hold = 1")}
+    return [_held(home, name) for name in held(db, sorted(shown | home.indexes.catalog.ledger.held_ids()))]
+
+
+def _held(home: OpenHome, note_id: str) -> Held:
+    catalog = home.indexes.catalog
+    row = next(iter(catalog.by_id(note_id)), None)
+    said = [hold for hold in catalog.ledger.holds(note_id) if hold.event == "set"]
+    last = said[-1] if said else None
+    return Held(note_id, row.path if row else None, last.user if last else None, last.reason if last else None)
+
+
+def hold(context: Context, space: Space, note_ids: Sequence[str], event: str, *, reason: str) -> list[Held]:
+    """Sets or releases (`event`) the hold on these notes, on record; returns what is held afterwards.
+
+    Raises:
+        ConfirmationRequired: nobody is at a terminal.
+        InvalidInput: no reason. UnknownNote: one of them does not exist; nothing was done then.
+    """
+    pass_guards(context, Call(f"{event}_hold", writes=True, text=reason))
+    if not context.person:
+        raise ConfirmationRequired(
+            "A hold is set and released by a security officer only: here, a person at a terminal.",
+            why="Standard input or output is not a terminal.",
+            remedy="Run the command in a terminal of your own.",
+        )
+    if not reason.strip():
+        raise InvalidInput("No reason was given.", remedy="Give --reason; it stays on record.")
+    wanted = list(dict.fromkeys(note_ids))
+
+    def look(home: OpenHome) -> bool | None:
+        home.refresh(context)
+        return home.indexes.catalog.knows(wanted[0]) or None
+
+    found = first_found(space.homes(), look)
+    home = found[0] if found else space.one()
+    for note_id in wanted:
+        if not home.indexes.catalog.knows(note_id):
+            raise unknown_note(note_id)
+    lines = [
+        {"kind": "hold", "id": note_id, "event": event, "user": context.user, "reason": " ".join(reason.split())}
+        for note_id in wanted
+    ]
+
+    def build(_at: datetime) -> Draft:
+        verb = "Hold" if event == "set" else "Release"
+        return Draft("hold", f"{verb} {', '.join(wanted)}", (), lines, {}, context.user)
+
+    home.repository.write(context, build)
+    home.refresh(context)
+    return [_held(home, name) for name in held(home.indexes.catalog.db, wanted)]

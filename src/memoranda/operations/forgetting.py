@@ -219,13 +219,13 @@ def _planned(
     pass_guards(context, Call("forget", scope=next(iter(scopes & SHARED_SCOPES), None), met=met))
     if not context.person:
         cascade = cascade.without_said()
-        _refuse_agent(context, home, cascade, met.session if met.taint else None, single=single, erase=erase)
+        _refuse_agent(context, home, cascade, single=single, erase=erase, met_outside=bool(met.taint))
     stays, quotes = quoting(home, lineage, cascade)
     return Plan(home, lineage, cascade, erase, context.person, stays, quotes)
 
 
 def _refuse_agent(
-    context: Context, home: OpenHome, cascade: Cascade, tainted: str | None, *, single: bool, erase: bool
+    context: Context, home: OpenHome, cascade: Cascade, *, single: bool, erase: bool, met_outside: bool
 ) -> None:
     """An agent forgets a note of its own that nobody reviewed; everything else is for a person at a terminal."""
     catalog = home.indexes.catalog
@@ -235,14 +235,13 @@ def _refuse_agent(
         for v in cascade.all_versions()
     )
     reviewed = any(catalog.ledger.reviews(note_id=note_id) for note_id in cascade.notes)
+    clean = met_outside and not all(w.taint for w in wrote.values())
     why = (
         "Its history would go too." if erase else
         "More than one note was selected." if not single or not cascade.notes else
         "It takes notes that a person reviewed." if reviewed else
         "It takes notes that others wrote." if not own else
-        "This session has met content from outside."
-        if tainted is not None and any((w := wrote[v.blob]).session != tainted for v in cascade.all_versions())
-        else ""
+        "This session has met content from outside, and the note was written before." if clean else ""
     )  # fmt: skip
     if why:
         raise ConfirmationRequired(

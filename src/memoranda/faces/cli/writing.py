@@ -94,8 +94,8 @@ COMMANDS = {
     ),
     "update": Command(
         "Writes a note that supersedes what holds now on the chain of ID; the old note stays as it was. "
-        "Subject, kind, scope and confidence are taken over unless given. The new note holds from now on, or "
-        "from --valid-from.",
+        "Subject, kind, scope, confidence and retention are taken over unless given; of two retentions the shorter "
+        "wins. The new note holds from now on, or from --valid-from.",
         _update_options,
         _update,
         "memoranda update mem_4kq27vxjd83n5r0t 'Acme renewed for 36 months.' --valid-from 2026-11-01",

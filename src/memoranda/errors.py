@@ -12,6 +12,7 @@ MemorandaError
 │   ├── PersonalDataRefused          422  memory_personal_data_refused
 │   ├── ClassificationRefused        422  memory_classification_refused
 │   ├── RuleOfTwo                         memory_rule_of_two
+│   ├── ReviewUnsigned                    memory_review_unsigned
 │   ├── LegalHold                    409  memory_legal_hold
 │   ├── Forgotten                    409  memory_forgotten
 │   └── ConfirmationRequired         409  memory_confirmation_required
@@ -160,6 +161,13 @@ class RuleOfTwo(Refused):
 
     code = "memory_rule_of_two"
     title = "This needs a person"
+
+
+class ReviewUnsigned(Refused):
+    """Signed reviews are asked for here, and this one could not be signed by an allowed signer; nothing was written."""
+
+    code = "memory_review_unsigned"
+    title = "A review is signed here"
 
 
 class LegalHold(Refused):

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.context import Context
-from memoranda.errors import HomeNotFound
+from memoranda.errors import HomeNotFound, InvalidInput
 from memoranda.home.keys import Keys
 from memoranda.home.layout import NESTED, is_home, nearest_home
 
 if TYPE_CHECKING:
     from memoranda.operations.space import Space
+    from memoranda.trust.signing import Signing
 
 Progress = Callable[[str, int, int], None]
 CLI_AGENT = "cli"
@@ -110,4 +111,55 @@ def open_space(context: Context, choice: Choice, progress: Progress | None = Non
     """The Homes of a choice, opened when they are first needed; close it."""
     from memoranda.operations.space import Space
 
-    return Space(context, keys(), choice.nearest, choice.personal, progress=progress)
+    return Space(context, keys(), choice.nearest, choice.personal, progress=progress, signing=signing())
+
+
+def config_file() -> Path:
+    """The person's own settings: `$XDG_CONFIG_HOME/memoranda/config.toml`, else below `~/.config`. Never in a Home."""
+    told = os.environ.get("XDG_CONFIG_HOME", "")
+    base = Path(told) if told.startswith("/") else Path(os.path.expanduser("~/.config"))  # noqa: PTH111
+    return base / "memoranda" / "config.toml"
+
+
+def settings(section: str) -> dict[str, object]:
+    """One section of the person's settings; empty when there is none.
+
+    Raises:
+        InvalidInput: the file is not TOML, or the section is none. A setting that protects is never passed over.
+    """
+    file = config_file()
+    try:
+        data = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    import tomllib
+
+    try:
+        found = tomllib.loads(data.decode()).get(section, {})
+    except ValueError as error:
+        raise InvalidInput(f"{file} is not TOML.", why=f"{error}.", remedy="Mend the file.") from error
+    if not isinstance(found, dict):
+        raise InvalidInput(f"[{section}] in {file} is not a section.", remedy="Mend the file.")
+    return found
+
+
+def signing() -> Signing | None:
+    """Whose signed reviews count, by `[reviews]` of the settings: `allowed_signers` and `signing_key`, two paths."""
+    told = settings("reviews")
+    if not told:
+        return None
+    from memoranda.trust.signing import Signing
+
+    paths: dict[str, Path | None] = {}
+    for name in ("allowed_signers", "signing_key"):
+        value = told.pop(name, None)
+        if value is not None and not (isinstance(value, str) and value):
+            raise InvalidInput(f"`{name}` in {config_file()} is not a path.", remedy="Mend the file.")
+        paths[name] = None if value is None else config_file().parent / os.path.expanduser(str(value))  # noqa: PTH111
+    if told or paths["allowed_signers"] is None:
+        raise InvalidInput(
+            f"[reviews] in {config_file()} is not understood.",
+            why=f"It has {', '.join(told)}." if told else "It does not say `allowed_signers`.",
+            remedy="It takes `allowed_signers` and, to sign here, `signing_key`.",
+        )
+    return Signing(paths["allowed_signers"], paths["signing_key"])

@@ -6,23 +6,28 @@ terminal gives one; nothing that comes over an agent's connection does.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from memoranda.context import Context
-from memoranda.errors import ConfirmationRequired, MemorandaError
+from memoranda.errors import ConfirmationRequired, Conflict, InvalidInput, MemorandaError
 from memoranda.home.draft import Draft
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import unknown_note
+from memoranda.notes.ids import is_note_id
 from memoranda.notes.pointers import parse_pointer
 from memoranda.notes.times import format_instant
+from memoranda.operations.attesting import Decision, attested
 from memoranda.operations.listing import note_uri
+from memoranda.operations.meeting import hides, meet, quarantined
 from memoranda.operations.pipeline import Call, known_words, pass_guards
+from memoranda.operations.settling import Contested, contested_groups, draft_of, settlements
 from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.tracing import trace
 from memoranda.trust.kept import ended
 from memoranda.trust.labels import STATES
+from memoranda.trust.reviews import accepted
 from memoranda.trust.standing import Trust, trust_of
 
 VERDICTS = ("accept", "reject", "revoke")
@@ -73,7 +78,8 @@ class Waiting:
 def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list[Waiting]:
     """What waits for a review in the nearest Home: everything that is not reviewed, or only these states.
 
-    What was rejected waits no more. Sources are not read back here; `show` does. HomeNotFound, InvalidInput.
+    What was rejected waits no more. Sources are not read back here; `show` does. An agent whose session has met nothing
+    from outside is told of what is quarantined only that it is there. HomeNotFound, InvalidInput.
     """
     pass_guards(context, Call("list_reviews"))
     known_words("state", states, STATES)
@@ -84,29 +90,78 @@ def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list
     rows = [row for row in catalog.live_notes() if row.id not in gone]
     trust = trust_of(catalog, rows)
     wanted = states or _WAITING
-    found = [_waiting(home, row, trust[row.blob]) for row in rows if trust[row.blob].state in wanted]
+    hidden = hides(context, home)
+    found = [_waiting(home, row, trust[row.blob], hidden=hidden) for row in rows if trust[row.blob].state in wanted]
     order = {state: n for n, state in enumerate(_WAITING)}
     waiting = [item for item in found if item.verdict != "reject" or states]
     return sorted(waiting, key=lambda item: (order.get(item.state, len(order)), item.path))
 
 
+def unclaimed(context: Context, space: Space) -> list[str]:
+    """Pointers to the exact bytes of one's own edits that wait, without those that contradict something."""
+    waiting = queue(context, space, states=("unclaimed",))
+    contested = {note["path"] for group in contradictions(context, space) for note in group.notes}
+    return [item.uri for item in waiting if item.verdict != "reject" and item.path not in contested]
+
+
+def contradictions(context: Context, space: Space) -> list[Contested]:
+    """What contradicts what in the nearest Home, as far as no person has settled it. HomeNotFound."""
+    pass_guards(context, Call("list_reviews"))
+    home = space.one()
+    home.refresh(context)
+    return contested_groups(context, home)
+
+
 def show(context: Context, space: Space, note_id: str) -> Waiting:
-    """One note with its sources read back at their commits. UnknownNote."""
+    """One note, named as in `decide`, with its sources read back at their commits.
+
+    An agent's session has met what it is shown. UnknownNote.
+    """
     pass_guards(context, Call("show_review"))
-    home, row = _find(context, space, note_id)
+    home, row = _find(context, space, note_id, one=False)
     catalog = home.indexes.catalog
+    meet(context, home, [row])
     evidence = tuple(Evidence(source, _read_back(space, source)) for source in row.sources)
     return _waiting(home, row, trust_of(catalog, [row])[row.blob], evidence)
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What came of a decision.
+
+    `items` are the notes as they stand now, `settled` the notes that were written to settle a contradiction (id -> the
+    ids that it supersedes), `contested` the contradictions that these notes still are a part of, `descendants` the
+    notes that were made from those whose acceptance was taken back.
+    """
+
+    items: tuple[Waiting, ...]
+    settled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    contested: tuple[Contested, ...] = ()
+    descendants: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, object]:
+        return {
+            "decided": [item.json() for item in self.items],
+            "settled": [{"id": note, "supersedes": list(over)} for note, over in self.settled.items()],
+            "contested": [group.json() for group in self.contested], "descendants": list(self.descendants),
+        }  # fmt: skip
+
+
 def decide(
     context: Context, space: Space, note_ids: Sequence[str], verdict: str, *, comment: str | None = None
-) -> list[Waiting]:
+) -> Decided:
     """Attests that a person accepts, rejects or takes back the acceptance of these notes, as they stand now.
+
+    A note is named by its id, its path, or a pointer to its exact bytes. Accepting one of several notes that contradict
+    each other settles it: a new note with its words, accepted too, supersedes them. Accepting all of them in one call
+    says that they stand side by side.
 
     Raises:
         ConfirmationRequired: nobody is at a terminal.
         UnknownNote: one of them does not exist; nothing was decided then.
+        InvalidInput: an id that several different files have.
+        Conflict: a note no longer has the bytes that a pointer names.
+        ReviewUnsigned: signed reviews are configured, and one could not be signed.
     """
     operation = {"accept": "accept_review", "reject": "reject_review", "revoke": "revoke_review"}[verdict]
     home = space.one()
@@ -118,45 +173,108 @@ def decide(
             remedy="Run the command in a terminal of your own; `memoranda review list` shows what waits.",
         )
     found = [_find(context, space, note_id) for note_id in dict.fromkeys(note_ids)]
+    settled: dict[str, tuple[str, ...]] = {}
     for home in {id(home): home for home, _ in found}.values():
         rows = [row for other, row in found if other is home]
-        _attest(context, home, rows, verdict, comment)
+        _attest(context, home, [d for row in rows for d in _decisions(home, row, verdict)], comment)
         home.refresh(context)
-    return [show(context, space, row.id) for _, row in found]
+        if verdict == "accept":
+            settled |= _settle(context, space, home, rows, comment)
+            home.refresh(context)
+    return _decided(context, space, found, settled, verdict)
 
 
-def _attest(context: Context, home: OpenHome, rows: Sequence[NoteRow], verdict: str, comment: str | None) -> None:
-    lines = [
-        {
-            "kind": "review", "id": row.id, "blob": row.blob, "verdict": verdict, "reviewer": context.user,
-            "path": row.path, "home": home.name,
-            "sha256": hashlib.sha256(home.repository.at(row.path, row.blob)).hexdigest(), "comment": comment,
-        }
-        for row in rows
-    ]  # fmt: skip
+def _decided(
+    context: Context, space: Space, found: Sequence[tuple[OpenHome, NoteRow]], settled: dict[str, tuple[str, ...]],
+    verdict: str,
+) -> Decided:  # fmt: skip
+    items = [_waiting(home, row, trust_of(home.indexes.catalog, [row])[row.blob]) for home, row in found]
+    paths = {row.path for _, row in found}
+    contested = [group for home in {id(h): h for h, _ in found}.values() for group in contested_groups(context, home)]
+    left = [group for group in contested if any(note["path"] in paths for note in group.notes)]
+    made: dict[str, None] = {}
+    if verdict == "revoke":
+        for _, row in found:
+            steps = trace(context, space, row.id).downstream
+            made.update(dict.fromkeys(s.name for s in steps if s.kind == "note" and s.link != "superseded by"))
+    return Decided(tuple(items), settled, tuple(left), tuple(made))
+
+
+def _decisions(home: OpenHome, row: NoteRow, verdict: str) -> list[Decision]:
+    """The decision about a note's bytes; what is taken back is taken back of all its bytes that stand accepted."""
+    blobs = [row.blob]
+    if verdict == "revoke":
+        blobs += [blob for blob in accepted(home.indexes.catalog, row.id).get(row.id, {}) if blob != row.blob]
+    return [Decision(row.id, row.path, blob, verdict) for blob in blobs]
+
+
+def _attest(context: Context, home: OpenHome, decisions: Sequence[Decision], comment: str | None) -> None:
+    lines = attested(context, home, decisions, comment)
 
     def build(_at: datetime) -> Draft:
-        what = rows[0].id if len(rows) == 1 else f"{len(rows)} notes"
-        return Draft("review", f"{verdict.capitalize()} {what}", (), lines, {}, context.user)
+        what = decisions[0].id if len(decisions) == 1 else f"{len(decisions)} notes"
+        return Draft("review", f"{decisions[0].verdict.capitalize()} {what}", (), lines, {}, context.user)
 
     home.repository.write(context, build)
 
 
-def _find(context: Context, space: Space, note_id: str) -> tuple[OpenHome, NoteRow]:
+def _settle(
+    context: Context, space: Space, home: OpenHome, rows: Sequence[NoteRow], comment: str | None
+) -> dict[str, tuple[str, ...]]:
+    settled: dict[str, tuple[str, ...]] = {}
+    for settlement in list(settlements(context, home, rows)):
+        lines = attested(context, home, settlement.decisions, comment)
+        draft = draft_of(context, settlement, lines, space.met(context, home).session)
+        home.repository.write(context, lambda _at, draft=draft: draft)  # type: ignore[misc]
+        if settlement.note_id is not None:
+            settled[settlement.note_id] = settlement.over
+    return settled
+
+
+def _find(context: Context, space: Space, named: str, *, one: bool = True) -> tuple[OpenHome, NoteRow]:
+    """The note that is named by its id, its path, or a pointer to its exact bytes; `one`: an id that means one file."""
+    if named.startswith("nas://"):
+        pointer = parse_pointer(named)
+        home = space.of(pointer)
+        home.refresh(context)
+        row = home.indexes.catalog.by_path(pointer.path)
+        if row is not None and pointer.rev not in (None, row.blob):
+            raise Conflict(
+                f"{pointer.path} has changed since.",
+                why="Its bytes are not those that the pointer names.",
+                remedy="Read it again: `memoranda review show`.",
+            )
+        if row is None:
+            raise unknown_note(named)
+        return home, row
+
     def look(home: OpenHome) -> NoteRow | None:
         home.refresh(context)
-        return next(iter(home.indexes.catalog.by_id(note_id)), None)
+        rows = home.indexes.catalog.by_id(named) if is_note_id(named) else [home.indexes.catalog.by_path(named)]
+        if one and len({row.blob for row in rows if row is not None}) > 1:
+            raise InvalidInput(
+                f"{len(rows)} files have the id {named}: {', '.join(row.path for row in rows if row is not None)}.",
+                why="They differ, and only one of them can be meant.",
+                remedy="Name it by its path.",
+            )
+        return rows[0] if rows else None
 
     found = first_found(space.homes(), look)
     if found is None:
-        raise unknown_note(note_id)
+        raise unknown_note(named)
     return found
 
 
-def _waiting(home: OpenHome, row: NoteRow, trust: Trust, evidence: tuple[Evidence, ...] = ()) -> Waiting:
+def _waiting(
+    home: OpenHome, row: NoteRow, trust: Trust, evidence: tuple[Evidence, ...] = (), *, hidden: bool = False
+) -> Waiting:
     ledger = home.indexes.catalog.ledger
     decided = ledger.reviews(blobs=[row.blob]) if ledger.has_reviews() else []
     wrote = trust.wrote
+    if hidden and quarantined(trust.state):  # of the words, the path and the roots, a clean session is given none
+        kinds = tuple({"kind": root.kind} for root in sorted(trust.taint.roots))
+        at = wrote.at if wrote else None
+        return Waiting(row.id, "", "", home.name, trust.state, row.kind, None, "", (), kinds, None, None, at, None)
     return Waiting(
         row.id, note_uri(home, row), row.path, home.name, trust.state, row.kind, row.subject, row.body, row.supersedes,
         trust.taint.records(), wrote.agent if wrote else None, wrote.session if wrote else None,

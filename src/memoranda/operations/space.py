@@ -19,6 +19,7 @@ from memoranda.home.outside import Found
 from memoranda.home.repository import Repository
 from memoranda.index.catchup import Progress
 from memoranda.index.indexes import Indexes
+from memoranda.index.testimony import Review, vouched
 from memoranda.notes.pointers import Pointer
 from memoranda.trust.reviews import reviewed_blobs
 
@@ -29,6 +30,7 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     from memoranda.operations.forgotten import TombBook
     from memoranda.operations.sessions import Met, SessionBook
+    from memoranda.trust.signing import Signing
 
 
 @dataclass(slots=True)
@@ -41,6 +43,7 @@ class OpenHome:
     repository: Repository
     indexes: Indexes
     personal: bool = False
+    signing: Signing | None = None
     sheets: dict[tuple[str, date], int] = field(default_factory=dict)
     watched: bool = False
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -116,6 +119,7 @@ class Space:
         nearest: the root of the nearest Home, None when there is none.
         personal: where the person's own Home lies; made at the first write when no other Home is near.
         progress: told of long work as (what, done, all).
+        signing: whose signed reviews count; without it, those that this installation wrote.
     """
 
     def __init__(
@@ -126,7 +130,9 @@ class Space:
         personal: Path | None,
         *,
         progress: Progress | None = None,
+        signing: Signing | None = None,
     ) -> None:
+        self._signing = signing
         self._context = context
         self._keys = keys
         self._nearest = nearest
@@ -207,11 +213,20 @@ class Space:
                 return _admit(data, path) or (opened[0].tombs.admit(data, path) if opened else None)
 
             repository = Repository(root, self._context, self._keys, admit=admit)
-            indexes = Indexes(repository, self._context, self._progress)
-            home = self._open[root] = OpenHome(repository, indexes, root == self._personal)
+            indexes = Indexes(repository, self._context, self._progress, self._counts(repository))
+            home = self._open[root] = OpenHome(repository, indexes, root == self._personal, self._signing)
             repository.stamp = partial(_stamp, home)
             opened.append(home)
         return home
+
+    def _counts(self, repository: Repository) -> Callable[[Review], bool]:
+        """Which reviews count in a Home."""
+        if self._signing is None:
+            return vouched
+        from memoranda.trust.signing import Verifier
+
+        layout = repository.layout
+        return Verifier(self._signing, layout.root, repository.marker.id, self._keys, layout.cache)
 
     def watch(self) -> None:
         """For processes that live long: edits are learned from the kernel, and no question waits for an import."""

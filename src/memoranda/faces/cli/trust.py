@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from memoranda.faces.cli.frame import Command, Frame, Parser, counted, usage_error, words
 
 if TYPE_CHECKING:
-    from memoranda.operations.reviewing import Waiting
+    from memoranda.operations.reviewing import Decided, Waiting
+    from memoranda.operations.settling import Contested
 
 
 def _list_options(parser: Parser) -> None:
@@ -18,24 +19,41 @@ def _list_options(parser: Parser) -> None:
 
 
 def _list(frame: Frame, args: argparse.Namespace) -> int:
-    from memoranda.operations.reviewing import queue
+    from memoranda.operations.reviewing import contradictions, queue
 
     states = ("unclaimed",) if args.unclaimed else words(args.state)
     found = queue(frame.context, frame.space, states=states)
+    groups = contradictions(frame.context, frame.space)
 
     def lines() -> Iterator[str]:
         for item in found:
-            yield f"{item.id}  {item.state}  {item.path}"
-            first = next((line for line in item.text.splitlines() if line.strip()), "")
-            yield f"   {first[:100]}"
-        yield f"{counted(len(found), 'note')} waiting."
+            yield f"{item.id}  {item.state}  {item.path}".rstrip()
+            text = item.text.splitlines() if args.unclaimed else [_first(item.text)]
+            yield from (f"   {line}" for line in text)
+        for group in groups:
+            yield from _group(group)
+        more = f", {counted(len(groups), 'contradiction')}" if groups else ""
+        yield f"{counted(len(found), 'note')} waiting{more}."
 
-    frame.answer({"waiting": [item.json() for item in found]}, lines())
+    document = {"waiting": [item.json() for item in found], "contested": [group.json() for group in groups]}
+    frame.answer(document, lines())
     return 0
 
 
+def _first(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), "(from outside: `memoranda review show`)")[:100]
+
+
+def _group(group: Contested) -> Iterator[str]:
+    yield f"contested ({group.reason}): {group.about}"
+    for note in group.notes:
+        yield f"   {note['id']}  {note['path']}"
+        yield f"      {_first(note['text'] or '')}"
+    yield "   Accept one of them, and it supersedes the others; or all in one call, and they stand side by side."
+
+
 def _id_options(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="the note")
+    parser.add_argument("id", metavar="ID", help="the note: its id, its path, or a pointer to its exact bytes")
 
 
 def _show(frame: Frame, args: argparse.Namespace) -> int:
@@ -63,8 +81,10 @@ def _shown(item: Waiting) -> Iterator[str]:
 
 
 def _decide_options(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", nargs="*", help="the notes")
-    parser.add_argument("--unclaimed", action="store_true", help="every edit that was found in a file, in one step")
+    parser.add_argument("id", metavar="ID", nargs="*", help="the notes: ids, paths, or pointers to exact bytes")
+    parser.add_argument(
+        "--unclaimed", action="store_true", help="every edit that was found in a file and contradicts nothing"
+    )
     parser.add_argument("--comment", metavar="TEXT", help="why; kept with the decision")
 
 
@@ -74,24 +94,40 @@ def _decision(verdict: str) -> Command:
         "automatically from then on, until they are edited. Needs a terminal.",
         "reject": "Attests that you do not stand by these notes. They stay, are not loaded, and wait no more. Needs a "
         "terminal.",
-        "revoke": "Takes an acceptance back. Needs a terminal.",
+        "revoke": "Takes an acceptance back, of all bytes of the note that stand accepted, and names the notes that "
+        "were made from it. Needs a terminal.",
     }[verdict]
 
     def run(frame: Frame, args: argparse.Namespace) -> int:
         from memoranda.operations.loading import write_memory
-        from memoranda.operations.reviewing import decide, queue
+        from memoranda.operations.reviewing import Decided, decide, unclaimed
 
         ids = list(args.id)
         if args.unclaimed:
-            ids += [item.id for item in queue(frame.context, frame.space, states=("unclaimed",))]
+            ids += unclaimed(frame.context, frame.space)
+        if not ids and args.unclaimed:
+            frame.answer(Decided(()).json(), ["Nothing unclaimed waits."])
+            return 0
         if not ids:
             raise usage_error("No note was named.", "Name one or more ids, or give --unclaimed.")
         done = decide(frame.context, frame.space, ids, verdict, comment=args.comment)
         write_memory(frame.context, frame.space.one())
-        frame.answer({"decided": [item.json() for item in done]}, (f"{i.id}  {i.state}" for i in done))
+        frame.answer(done.json(), _what_came(done))
         return 0
 
     return Command(about, _decide_options, run, f"memoranda review {verdict} mem_4kq27vxjd83n5r0t --comment 'checked'")
+
+
+def _what_came(done: Decided) -> Iterator[str]:
+    for item in done.items:
+        yield f"{item.id}  {item.state}  {_first(item.text)}"
+    for note, over in done.settled.items():
+        yield f"{note} was written with the accepted words and supersedes {', '.join(over)}."
+    for group in done.contested:
+        yield from _group(group)
+    if done.descendants:
+        yield "Made from it, and worth a look:"
+        yield from (f"   {note}" for note in done.descendants)
 
 
 def _context_options(parser: Parser) -> None:

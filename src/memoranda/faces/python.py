@@ -213,15 +213,17 @@ class Home(_Calls):
             here: in a repository that tracks more than notes, make no nested Home but take the repository itself.
 
         Raises:
-            InvalidInput: `path` is a file. GitFailed: Git refused.
+            InvalidInput: `path` is a file. SecretRefused: the name is one. GitFailed: Git refused.
         """
         from memoranda.home.create import create, finish
-        from memoranda.operations.admission import admit
+        from memoranda.operations.admission import Rules, admitter, refuse_secrets
 
+        rules = Rules(local.keys())
+        refuse_secrets([("name", name or Path(path).name)], rules)
         context = local.make_context(otherwise="python")
         made = create(Path(path).expanduser(), context, name=name, here=here)
         if not made.existed:
-            finish(made.root, context, local.keys(), admit=admit)
+            finish(made.root, context, local.keys(), admit=admitter(rules))
         return cls(local.Choice(made.root, None))
 
     @classmethod

@@ -1,30 +1,104 @@
-"""What is never kept: secrets. Looked for on every way in, and named by kind and position, never by value."""
+"""What is never kept: secrets, and personal data where the policy says so. Looked for on every way in.
+
+What is found is named by kind and position, never by value. A person may allow one such text by its keyed hash, which
+the refusal names; what is allowed lies outside every Home (see `allowing`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
-from memoranda.errors import SecretRefused
+from memoranda.errors import PersonalDataRefused, SecretRefused
+from memoranda.home.keys import Keys
+from memoranda.home.settings import Settings
+from memoranda.trust.personal import Personal
 from memoranda.trust.secrets import Secret, find_secrets
 
 _REMEDY = "Take it out and keep it where secrets are kept; say in the note where that is."
+_WAY_OUT = "If it is none, a person can allow this one text at a terminal: `memoranda allow add text {} --reason …`."
 
 
-def refuse_secrets(fields: Iterable[tuple[str, str]]) -> None:
-    """SecretRefused when one of these (name, text) pairs holds a secret."""
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a person has settled for what comes into the Home with the id `home`, or into none that is known yet."""
+
+    keys: Keys
+    home: str = ""
+
+    def mark(self, text: str) -> str:
+        """The keyed hash by which a person allows this text."""
+        return Settings(self.keys).mark(text)
+
+    def allows(self, text: str) -> bool:
+        """Whether a person has allowed exactly this text, wherever it stands."""
+        settings = Settings(self.keys)
+        return ("text", settings.mark(text)) in settings.standing()
+
+    def keeps_personal_data(self, agent: str | None = None) -> bool:
+        """Whether personal data may be kept: the policy of the Home, and of this agent in it."""
+        if not self.home:
+            return True
+        standing = Settings(self.keys, self.home).standing()
+        return not standing or not {("refuse", "personal_data"), ("refuse", f"personal_data {agent}")} & standing.keys()
+
+
+def refuse_secrets(fields: Iterable[tuple[str, str]], rules: Rules | None = None) -> None:
+    """SecretRefused when one of these (name, text) pairs holds a secret that nobody has allowed."""
     for name, text in fields:
-        if text and (found := find_secrets(text)):
-            raise SecretRefused(f"The {name} holds what looks like a secret.", why=_told(found[0]), remedy=_REMEDY)
+        for found in _not_allowed(text, find_secrets(text), rules):
+            raise SecretRefused(
+                f"The {name} holds what looks like a secret.", why=_told(found), remedy=_remedy(text, found, rules)
+            )
 
 
-def _told(secret: Secret) -> str:
-    return f"It is taken for a {secret.kind.replace('_', ' ')} at line {secret.line}, column {secret.column}."
+def refuse_personal(fields: Iterable[tuple[str, str]], rules: Rules | None, agent: str | None = None) -> None:
+    """PersonalDataRefused when one of these pairs holds personal data and the policy keeps none."""
+    if rules is None or rules.keeps_personal_data(agent):
+        return
+    from memoranda.trust.personal import find_personal
+
+    for name, text in fields:
+        for found in _not_allowed(text, find_personal(text), rules):
+            raise PersonalDataRefused(
+                f"The {name} holds what looks like personal data, and the policy here is to keep none.",
+                why=_told(found),
+                remedy=_remedy(text, found, rules),
+            )
 
 
-def admit(data: bytes, path: str) -> str | None:
+@lru_cache(maxsize=1024)
+def innocent(name: str) -> bool:
+    """Whether a name, which comes with call after call, holds no secret."""
+    return not find_secrets(name)
+
+
+def admitter(rules: Rules) -> Callable[[bytes, str], str | None]:
+    """`admit` under these rules."""
+    return lambda data, path: admit(data, path, rules)
+
+
+def admit(data: bytes, path: str, rules: Rules | None = None) -> str | None:
     """Why the bytes of a file may not be taken in, None when they may; the name of the file counts too."""
-    for name, text in (("name of the file", path.replace("/", " ")), ("file", data.decode("utf-8", "replace"))):
-        if found := find_secrets(text):
-            where = _told(found[0]) if name == "file" else f"It is taken for a {found[0].kind.replace('_', ' ')}."
-            return f"the {name} holds what looks like a secret. {where}"
+    fields = (("name of the file", path.replace("/", " ")), ("file", data.decode("utf-8", "replace")))
+    try:
+        refuse_secrets(fields, rules)
+        refuse_personal(fields, rules)
+    except (SecretRefused, PersonalDataRefused) as error:
+        return " ".join((f"{error.what[:1].lower()}{error.what[1:]}", error.why, error.remedy))
     return None
+
+
+def _not_allowed(text: str, found: Iterable[Secret | Personal], rules: Rules | None) -> Iterator[Secret | Personal]:
+    for item in found:
+        if rules is None or not rules.allows(text[item.start : item.end]):
+            yield item
+
+
+def _told(found: Secret | Personal) -> str:
+    return f"It is taken for a {found.kind.replace('_', ' ')} at line {found.line}, column {found.column}."
+
+
+def _remedy(text: str, found: Secret | Personal, rules: Rules | None) -> str:
+    return _REMEDY if rules is None else f"{_REMEDY} {_WAY_OUT.format(rules.mark(text[found.start : found.end]))}"

@@ -28,7 +28,7 @@ def golden_add(
     known_at: str | None = None,
 ) -> Question:
     """Adds a question to the Home that is written. UnknownNote for an id that it does not know, InvalidInput."""
-    pass_guards(context, Call("golden add", writes=True, text=question))
+    pass_guards(context, Call("golden add", writes=True, text=question, rules=space.writable().rules))
     if not question.strip() or not expect:
         raise InvalidInput("A golden question has words and at least one id.", remedy="Give both.")
     for name, value in (("as_of", as_of), ("known_at", known_at)):

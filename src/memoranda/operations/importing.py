@@ -56,12 +56,13 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
         NotFound: `source` is no folder.
         ReadOnlyHome: the Home cannot be written.
     """
-    pass_guards(context, Call("import", writes=True))
     if not source.is_dir():
         raise NotFound(f"{source} is not a folder.", remedy="Name a folder of Markdown files.")
     home = space.writable()
+    name = slug(source.resolve().name) or "imported"
+    pass_guards(context, Call("import", writes=True, fields=(("name of the folder", name),), rules=home.rules))
     home.refresh(context)
-    target = f"memory/notes/{slug(source.resolve().name) or 'imported'}"
+    target = f"memory/notes/{name}"
     present = home.indexes.catalog.blobs()
     run = _Run(context, home, target, present, space.met(context, home))
     files = sorted(_markdown(source, run.left))
@@ -97,6 +98,7 @@ class _Run:
         self._met = met
         self._lines = list(met.lines)
         self._home = home
+        self._rules = home.rules
         self._target = target
         self._present = present
         self._group: list[Change] = []
@@ -121,7 +123,7 @@ class _Run:
         if place is None:
             self.already += 1
             return
-        if (reason := admit(data, relative) or self._home.tombs.admit(data, relative)) is not None:
+        if (reason := admit(data, relative, self._rules) or self._home.tombs.admit(data, relative)) is not None:
             self.left.append((relative, reason))
             return
         self._names[place] = relative

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.context import Context
-from memoranda.errors import InvalidNote, NotFound, SecretRefused
+from memoranda.errors import InvalidInput, NotFound, Refused
 from memoranda.index.catchup import Progress
-from memoranda.operations.admission import refuse_secrets
 from memoranda.operations.forgotten import forgotten_turn
-from memoranda.operations.journaling import append_many, check_turn
+from memoranda.operations.journaling import append_many, check_kept, check_turn
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.operations.transcripts import Transcript, read_lines
@@ -67,9 +66,9 @@ def take_in(
     for turn in found.turns:
         try:
             check_turn(turn)
-            refuse_secrets([("text", turn.text), ("speaker", turn.speaker or "")])
-        except (InvalidNote, SecretRefused) as error:
-            damaged.append((0, f"{error.what} {error.why}".strip()))
+            check_kept(context, home, turn)
+        except (InvalidInput, Refused) as error:
+            damaged.append((0, str(error)))
             continue
         turns.append(turn)
     known = home.indexes.catalog.known_entries(turn.id for turn in turns if turn.id)

@@ -67,7 +67,7 @@ def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: 
     their words.
     """
     for turn in turns:
-        pass_guards(_for(context, turn), Call("journal", writes=True, text=turn.text))
+        check_kept(context, home, turn)
         check_turn(turn)
     lifted = [line for turn in turns for line in refuse_forgotten(context, home, turn.text, turn=True)]
     done: list[Appended] = []
@@ -76,6 +76,13 @@ def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: 
         done += _append_part(context, home, part, stamp, lifted)
         lifted = []
     return done
+
+
+def check_kept(context: Context, home: OpenHome, turn: Turn) -> None:
+    """Asks the guards whether what this entry says may be kept; Refused, InvalidInput."""
+    speaker = (("speaker", turn.speaker or ""),)
+    call = Call("journal", writes=True, text=turn.text, fields=speaker, rules=home.rules)
+    pass_guards(_for(context, turn), call)
 
 
 def check_turn(turn: Turn) -> None:

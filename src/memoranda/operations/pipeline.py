@@ -17,6 +17,7 @@ from memoranda.notes.words import SIZE_LIMIT
 from memoranda.trust.labels import reaches_beyond, two_met
 
 if TYPE_CHECKING:
+    from memoranda.operations.admission import Rules
     from memoranda.operations.sessions import Met
 
 _NAME = lazy(r"[\w][\w.@+-]{0,63}")
@@ -27,8 +28,8 @@ _SESSION = lazy(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 class Call:
     """What an operation is about to do: its name, whether it writes, and the text that it carries.
 
-    Also the scope that it writes to, further `fields` that are kept (name and text), and what its session has met
-    (None: that does not matter to this operation).
+    Also the scope that it writes to, further `fields` that are kept (name and text), what its session has met
+    (None: that does not matter to this operation), and the `rules` of the Home that it writes to.
     """
 
     operation: str
@@ -37,6 +38,7 @@ class Call:
     scope: str | None = None
     fields: tuple[tuple[str, str], ...] = ()
     met: Met | None = None
+    rules: Rules | None = None
 
 
 Guard = Callable[[Context, Call], None]
@@ -68,12 +70,25 @@ def bounded_text(_context: Context, call: Call) -> None:
         )
 
 
-def no_secrets(_context: Context, call: Call) -> None:
-    """Nothing that is kept holds a password, a token or a key."""
+def no_secrets(context: Context, call: Call) -> None:
+    """Nothing that is kept holds a password, a token or a key; the names of agent and session are kept too."""
     if call.writes:
-        from memoranda.operations.admission import refuse_secrets  # here: what only reads does not pay for the rules
+        from memoranda.operations.admission import (  # here: what only reads does not pay for the rules
+            innocent,
+            refuse_secrets,
+        )
 
-        refuse_secrets((("text", call.text), *call.fields))
+        names = (("name of the agent", context.agent), ("session id", context.session or ""))
+        doubtful = (pair for pair in names if not innocent(pair[1]))
+        refuse_secrets((("text", call.text), *call.fields, *doubtful), call.rules)
+
+
+def no_personal_data(context: Context, call: Call) -> None:
+    """No personal data where the policy of the Home or of the agent is to keep none."""
+    if call.writes and call.rules is not None:
+        from memoranda.operations.admission import refuse_personal
+
+        refuse_personal((("text", call.text), *call.fields), call.rules, context.agent)
 
 
 def rule_of_two(context: Context, call: Call) -> None:
@@ -89,7 +104,7 @@ def rule_of_two(context: Context, call: Call) -> None:
         )
 
 
-LOCAL_GUARDS: tuple[Guard, ...] = (plausible_names, bounded_text, no_secrets, rule_of_two)
+LOCAL_GUARDS: tuple[Guard, ...] = (plausible_names, bounded_text, no_secrets, no_personal_data, rule_of_two)
 
 
 def pass_guards(context: Context, call: Call, guards: tuple[Guard, ...] = LOCAL_GUARDS) -> None:

@@ -124,7 +124,7 @@ def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
 
 def _remember(context: Context, space: Space, home: OpenHome, new: NewNote, operation: str) -> Remembered:
     fields = (("subject", new.subject or ""), *(("source", source) for source in new.sources))
-    pass_guards(context, Call(operation, writes=True, text=new.text, fields=fields))
+    pass_guards(context, Call(operation, writes=True, text=new.text, fields=fields, rules=home.rules))
     met = space.met(context, home)
     pass_guards(context, Call(operation, writes=True, scope=new.scope, met=met))
     session = met.session

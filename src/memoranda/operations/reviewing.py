@@ -165,7 +165,8 @@ def decide(
     """
     operation = {"accept": "accept_review", "reject": "reject_review", "revoke": "revoke_review"}[verdict]
     home = space.one()
-    pass_guards(context, Call(operation, writes=True, text=comment or "", met=space.met(context, home)))
+    met = space.met(context, home)
+    pass_guards(context, Call(operation, writes=True, text=comment or "", met=met, rules=home.rules))
     if not context.person:
         raise ConfirmationRequired(
             "A review is given by a person at a terminal.",

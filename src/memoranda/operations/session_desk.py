@@ -53,10 +53,10 @@ def session_show(context: Context, space: Space, session: str | None = None) -> 
 
 def session_taint(context: Context, space: Space, reason: str) -> SessionStory:
     """Says that the caller's session has met content from outside. Anybody may; nobody can take it back."""
-    pass_guards(context, Call("taint", writes=True, text=reason))
+    home = space.writable()
+    pass_guards(context, Call("taint", writes=True, text=reason, rules=home.rules))
     if not reason.strip():
         raise InvalidInput("No reason was given.", remedy="Say what brought the outside content in.")
-    home = space.writable()
     home.sessions.raise_taint(context, [Root("tool", context.agent, " ".join(reason.split())[:500])])
     return session_show(context, space, home.sessions.met(context).session)
 

@@ -15,8 +15,9 @@ from memoranda.context import Context
 from memoranda.errors import HomeNotFound, NotFound, Unavailable
 from memoranda.home.keys import Keys
 from memoranda.home.layout import is_home
+from memoranda.home.marker import read_marker
 from memoranda.home.outside import Found
-from memoranda.home.repository import Repository
+from memoranda.home.repository import Admit, Repository
 from memoranda.index.catchup import Progress
 from memoranda.index.indexes import Indexes
 from memoranda.index.testimony import Review, vouched
@@ -28,6 +29,7 @@ _RECOUNT = 64
 
 T = TypeVar("T")
 if TYPE_CHECKING:
+    from memoranda.operations.admission import Rules
     from memoranda.operations.forgotten import TombBook
     from memoranda.operations.sessions import Met, SessionBook
     from memoranda.trust.signing import Signing
@@ -71,6 +73,13 @@ class OpenHome:
 
             self._tombs = TombBook(self)
         return self._tombs
+
+    @property
+    def rules(self) -> Rules:
+        """What a person has settled for what comes in here."""
+        from memoranda.operations.admission import Rules
+
+        return Rules(self.repository.keys, self.repository.marker.id)
 
     def reviewed(self, blob: str) -> bool:
         """Whether a review stands that counts for these exact bytes."""
@@ -172,7 +181,7 @@ class Space:
                 from memoranda.home.create import create, finish
 
                 made = create(self._personal, self._context, name="personal")
-                finish(made.root, self._context, self._keys, admit=_admit)
+                finish(made.root, self._context, self._keys, admit=_admitter(self._keys, ""))
             return self._opened(self._personal)
 
     def one(self) -> OpenHome:
@@ -208,9 +217,10 @@ class Space:
         home = self._open.get(root)
         if home is None:
             opened: list[OpenHome] = []
+            allowed = _admitter(self._keys, read_marker(root).id)
 
             def admit(data: bytes, path: str) -> str | None:
-                return _admit(data, path) or (opened[0].tombs.admit(data, path) if opened else None)
+                return allowed(data, path) or (opened[0].tombs.admit(data, path) if opened else None)
 
             repository = Repository(root, self._context, self._keys, admit=admit)
             indexes = Indexes(repository, self._context, self._progress, self._counts(repository))
@@ -250,10 +260,13 @@ class Space:
         self.close()
 
 
-def _admit(data: bytes, path: str) -> str | None:
-    from memoranda.operations.admission import admit  # here: a process that finds no edit does not pay for the rules
+def _admitter(keys: Keys, home: str) -> Admit:
+    def admitted(data: bytes, path: str) -> str | None:
+        from memoranda.operations.admission import Rules, admit  # here: who finds no edit does not pay for the rules
 
-    return admit(data, path)
+        return admit(data, path, Rules(keys, home))
+
+    return admitted
 
 
 def _stamp(home: OpenHome, found: Sequence[Found]) -> Mapping[str, Mapping[str, object]]:

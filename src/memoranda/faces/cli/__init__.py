@@ -51,11 +51,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "allow add": ("allowing", "let a text, a tool, a server or a domain through"),
     "allow list": ("allowing", "what is let through"),
     "allow revoke": ("allowing", "let it through no longer"),
+    "policy show": ("allowing", "what may be kept here"),
+    "policy set": ("allowing", "say what may be kept here"),
     "hook claude-code": ("hook", "take an event of Claude Code's hooks"),
     "doctor": ("upkeep", "find what is wrong, and explain it"),
     "mcp": ("serving", "serve agents over MCP on standard input and output"),
 }
-GROUPS = ("journal", "index", "golden", "review", "hold", "key", "session", "allow", "hook")
+GROUPS = ("journal", "index", "golden", "review", "hold", "key", "session", "allow", "policy", "hook")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,12 +1,16 @@
-"""`allow …`: what a person lets through on this machine, kept outside every Home."""
+"""`allow …` and `policy …`: what a person lets through and keeps out on this machine, kept outside every Home."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from memoranda.faces import local
-from memoranda.faces.cli.frame import Command, Frame, Parser, counted
+from memoranda.faces.cli.frame import Command, Frame, Parser, counted, usage_error
+
+if TYPE_CHECKING:
+    from memoranda.operations.policy import Policy
 
 _KINDS = "text, tool, server or domain"
 
@@ -51,6 +55,37 @@ def _list(frame: Frame, _args: argparse.Namespace) -> int:
     return 0
 
 
+def _policy_show(frame: Frame, _args: argparse.Namespace) -> int:
+    from memoranda.operations.policy import policy_show
+
+    return _policy(frame, policy_show(frame.context, frame.space))
+
+
+def _policy_options(parser: Parser) -> None:
+    parser.add_argument("field", metavar="FIELD", help="allow_personal_data")
+    parser.add_argument("value", metavar="VALUE", help="true or false")
+    parser.add_argument("--for-agent", metavar="NAME", help="only for what this agent writes")
+
+
+def _policy_set(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.policy import policy_set
+
+    value = {"true": True, "false": False}.get(args.value.lower())
+    if value is None:
+        raise usage_error("The value is neither true nor false.", "Give `true` or `false`.")
+    return _policy(frame, policy_set(frame.context, frame.space, args.field, value, agent=args.for_agent))
+
+
+def _policy(frame: Frame, policy: Policy) -> int:
+    def lines() -> Iterator[str]:
+        yield f"{policy.home}  allow_personal_data: {str(policy.allow_personal_data).lower()}"
+        for agent in policy.agents:
+            yield f"  {agent}  allow_personal_data: false"
+
+    frame.answer(policy.json(), lines())
+    return 0
+
+
 COMMANDS = {
     "allow add": Command(
         "Allows one text that was refused as a secret or as personal data and is none, by the hash that the refusal "
@@ -70,5 +105,19 @@ COMMANDS = {
         _which,
         _revoke,
         "memoranda allow revoke domain docs.example.org",
+    ),
+    "policy show": Command(
+        "Shows the policy of the nearest Home on this machine.",
+        lambda _parser: None,
+        _policy_show,
+        "memoranda policy show",
+    ),
+    "policy set": Command(
+        "Sets a field of the policy of the nearest Home on this machine. With allow_personal_data false, mail "
+        "addresses, telephone numbers, accounts, cards, national numbers and IP addresses are refused as secrets are. "
+        "Needs a terminal.",
+        _policy_options,
+        _policy_set,
+        "memoranda policy set allow_personal_data false",
     ),
 }

@@ -25,11 +25,13 @@ def _init(frame: Frame, args: argparse.Namespace) -> int:
     from memoranda.faces import local
     from memoranda.home.create import create, finish
     from memoranda.home.marker import read_marker
-    from memoranda.operations.admission import admit
+    from memoranda.operations.admission import Rules, admitter, refuse_secrets
 
+    rules = Rules(local.keys())
     folder = Path(args.folder or args.home or os.environ.get("MEMORANDA_HOME") or ".").expanduser()
+    refuse_secrets([("name", args.name or folder.name)], rules)
     made = create(folder, frame.context, name=args.name, here=args.here)
-    notes = 0 if made.existed else finish(made.root, frame.context, local.keys(), admit=admit)
+    notes = 0 if made.existed else finish(made.root, frame.context, local.keys(), admit=admitter(rules))
     marker = read_marker(made.root)
     document = {
         "home": marker.name, "id": marker.id, "path": str(made.root), "nested": made.nested, "existed": made.existed,

@@ -87,7 +87,7 @@ def forget(
         InvalidInput: nothing is selected, or the reason repeats the text.
         HomeBusy: nothing can be erased while somebody's Git is at work.
     """
-    pass_guards(context, Call("forget", writes=True, text=reason))
+    pass_guards(context, Call("forget", writes=True, text=reason, rules=space.one().rules))
     if what.empty():
         raise InvalidInput("Nothing is selected.", remedy="Name an id, --subject, --session or --source.")
     home = _home_of(context, space, what)

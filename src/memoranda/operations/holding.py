@@ -64,7 +64,7 @@ def hold(context: Context, space: Space, note_ids: Sequence[str], event: str, *,
         ConfirmationRequired: nobody is at a terminal.
         InvalidInput: no reason. UnknownNote: one of them does not exist; nothing was done then.
     """
-    pass_guards(context, Call(f"{event}_hold", writes=True, text=reason))
+    pass_guards(context, Call(f"{event}_hold", writes=True, text=reason, rules=space.one().rules))
     if not context.person:
         raise ConfirmationRequired(
             "A hold is set and released by a security officer only: here, a person at a terminal.",

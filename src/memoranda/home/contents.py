@@ -14,6 +14,7 @@ from memoranda.home.draft import Snapshot
 from memoranda.home.erasures import Erasures, Leads, find_in_ledger
 from memoranda.home.git import Git
 from memoranda.home.history import Step, past_blobs, walk
+from memoranda.home.inventory import Text, in_files, in_history, ledger_text
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout, layout_of
 from memoranda.home.ledger import Pen
@@ -244,6 +245,16 @@ class Contents:
         """What Git's own check says is damaged."""
         heads = [h for h in (self.store.refs.head_commit(), self.store.ref(LEDGER_REF)) if h]
         return self.store.verify(heads)
+
+    def texts(self, *, history: bool = False) -> Iterator[Text]:
+        """Every text that the working tree and the ledger hold, and with `history` all that Git keeps."""
+        seen: set[str] = set()
+        yield from in_files(self.layout, seen)
+        if history:
+            yield from in_history(self._git, self.layout, seen)
+            return
+        for path, _, data in self.ledger_segments():
+            yield ledger_text(path, data)
 
     def ledger_segments(self) -> Iterator[tuple[str, str, bytes]]:
         """(path, replica, data) of every committed segment of the ledger."""

@@ -111,6 +111,8 @@ def _mended(home: OpenHome, finding: Finding) -> Finding:
 
 
 def _unreadable(home: OpenHome) -> Iterator[Finding]:
+    from memoranda.trust.secrets import masked_path
+
     for row in home.indexes.catalog.with_problems():
         yield Finding(
             "note_odd", "notice", row.path, f"Not everything in this note is understood: {'; '.join(row.problems)}.",
@@ -118,9 +120,11 @@ def _unreadable(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
     for path, reason in sorted(home.repository.outside.strange.items()):
         remedy = "Put a regular file in its place, or move it away."
-        yield Finding("file_left_alone", "warning", path, f"This file is not taken in: {reason}.", remedy)
+        yield Finding("file_left_alone", "warning", masked_path(path), f"This file is not taken in: {reason}.", remedy)
     for path, reason in sorted(home.repository.refused.items()):
-        yield Finding("file_refused", "warning", path, f"This file is not taken in: {reason}", "Change it and save.")
+        yield Finding(
+            "file_refused", "warning", masked_path(path), f"This file is not taken in: {reason}", "Change it and save."
+        )
 
 
 def _chains(home: OpenHome) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from memoranda.operations.follower import Follower
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
 from memoranda.operations.space import OpenHome, Space
+from memoranda.trust.secrets import masked_path
 
 _GROUP_BYTES = 1 << 20
 _GROUP_FILES = 1000
@@ -124,7 +125,7 @@ class _Run:
             self.already += 1
             return
         if (reason := admit(data, relative, self._rules) or self._home.tombs.admit(data, relative)) is not None:
-            self.left.append((relative, reason))
+            self.left.append((masked_path(relative), reason))
             return
         self._names[place] = relative
         self._group.append(Change(place, data))

@@ -48,6 +48,22 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     return tuple(_placed(text, hits))
 
 
+def masked(text: str) -> str:
+    """The text with `[kind]` in the place of each secret."""
+    return _masked(text, find_secrets(text))
+
+
+def masked_path(path: str) -> str:
+    """A path with `[kind]` in the place of each secret; its steps are looked at as words."""
+    return _masked(path, find_secrets(path.replace("/", " ")))
+
+
+def _masked(text: str, found: tuple[Secret, ...]) -> str:
+    for secret in reversed(found):
+        text = f"{text[: secret.start]}[{secret.kind}]{text[secret.end :]}"
+    return text
+
+
 def _find(text: str) -> Iterator[Hit]:
     low = text.lower()
     if len(low) != len(text):  # the capital İ becomes two characters

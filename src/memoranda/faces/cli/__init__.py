@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "policy set": ("allowing", "say what may be kept here"),
     "hook claude-code": ("hook", "take an event of Claude Code's hooks"),
     "doctor": ("upkeep", "find what is wrong, and explain it"),
+    "scan": ("upkeep", "find secrets that are kept already"),
     "mcp": ("serving", "serve agents over MCP on standard input and output"),
 }
 GROUPS = ("journal", "index", "golden", "review", "hold", "key", "session", "allow", "policy", "hook")

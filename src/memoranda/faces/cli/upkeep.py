@@ -86,7 +86,36 @@ def _findings(report: Report) -> Iterator[str]:
         yield "Nothing is left that needs you."
 
 
+def _scan_options(parser: Parser) -> None:
+    parser.add_argument("--history", action="store_true", help="all that Git keeps as well: earlier texts, messages")
+    parser.add_argument("--personal", action="store_true", help="personal data as well")
+
+
+def _scan(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.scanning import scan
+
+    done = scan(frame.context, frame.space, history=args.history, personal=args.personal, progress=frame.progress)
+
+    def lines() -> Iterator[str]:
+        for spot in done.found:
+            at = f"{spot.rev[:12]} " if spot.rev else ""
+            yield f"{spot.kind}  {spot.where} {at}{spot.path}:{spot.line}:{spot.column}  {spot.hash}"
+        allowed = f", {done.allowed:,} allowed" if done.allowed else ""
+        yield f"{counted(len(done.found), 'find')} in {counted(done.texts, 'text')}{allowed}."
+
+    frame.answer(done.json(), lines())
+    return 1 if done.found else 0
+
+
 COMMANDS = {
+    "scan": Command(
+        "Looks for secrets that the nearest Home already holds: in its files, their names and its ledger. Names kind, "
+        "place and a hash, never the value. Exits with 1 when something was found. What is none is let through with "
+        "`allow add text HASH`.",
+        _scan_options,
+        _scan,
+        "memoranda scan --history --personal",
+    ),
     "index status": Command(
         "Shows every index of the open Homes: its recipe, what it reflects, its size. Nothing is changed by asking.",
         _no_options,

@@ -111,8 +111,18 @@ class KeepOut:
                 self._db.execute(f"DELETE FROM {table} WHERE row = ?", (row,))
             self._db.execute("UPDATE pending SET row = NULL WHERE row = ?", (row,))
             self._db.execute("INSERT OR REPLACE INTO kept_out VALUES (?, ?, ?, ?)", (path, note_id, blob, mark))
+        if out:
+            self._forget_numbers()
         query = "SELECT max(live) FROM notes WHERE key = ?"
         self._tell(query, (key for _, _, _, key, _, _ in out))
+
+    def _forget_numbers(self) -> None:
+        """The number of a row that went is given again: what bears it then was not looked at by anybody."""
+        told = self._db.execute("SELECT value FROM state WHERE name = 'claimed'").fetchone()
+        if told is not None:
+            note, entry = map(int, told[0].split())
+            claimed = f"{min(note, self.rows()[0])} {entry}"
+            self._db.execute("UPDATE state SET value = ? WHERE name = 'claimed'", (claimed,))
 
     def _entries(self, tombs: Tombs, since: int) -> None:
         """The row of an entry stays, since it is a place in its journal; its words go."""

@@ -285,7 +285,8 @@ def _take_away(context: Context, plan: Plan) -> bool:
         nonlocal overtaken
         home.indexes.catch_up()
         catalog = home.indexes.catalog
-        overtaken = any(new not in cascade.notes for old in cascade.notes for new in catalog.successors(old))
+        known = plan.lineage.versions
+        overtaken = any(new not in known for old in cascade.notes for new in catalog.successors(old))
         if overtaken:
             raise _Overtaken("Somebody superseded a note that is about to go.")
         count, of = (len(cascade.notes), "note") if cascade.notes else (len(cascade.entries), "journal entrie")

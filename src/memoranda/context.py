@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+
+from memoranda.values import dataclass, field, replace
 
 
 def system_clock() -> datetime:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +30,7 @@ from memoranda.operations.reading import Reading, read
 from memoranda.operations.recalling import View, recall
 from memoranda.operations.remembering import NewNote, Remembered, remember, update
 from memoranda.operations.space import Space
+from memoranda.values import replace
 
 Time = str | date | datetime
 Texts = str | Iterable[str]

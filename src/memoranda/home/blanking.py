@@ -7,13 +7,13 @@ known again in every version of the file: by the id of its entry, or else by its
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 from memoranda.errors import InvalidTime
 from memoranda.notes.lazyre import lazy, lazy_bytes
 from memoranda.notes.times import parse_instant
+from memoranda.values import dataclass
 
 _HEADING = lazy_bytes(rb"## (\d{4}-\d\d-\d\d[^ \t\r]*)")
 _ENTRY_ID = lazy_bytes(rb"\^(j_[0-9a-z]{1,64})[ \t\r]*$")

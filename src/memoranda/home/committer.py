@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from memoranda.errors import HomeDamaged, RefMoved
 from memoranda.home.activity import Activity
@@ -25,6 +24,7 @@ from memoranda.home.refs import Refs
 from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
 from memoranda.home.streak import Streak
 from memoranda.home.worktree import Worktree
+from memoranda.values import dataclass
 
 GROUP = 256
 _TRIES = 5

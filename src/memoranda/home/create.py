@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from memoranda.home.layout import CACHE, MARKER, NESTED, Layout, is_home, layout
 from memoranda.home.marker import Marker, home_name, write_marker
 from memoranda.home.repository import Admit, Repository, everything
 from memoranda.notes.ids import new_id
+from memoranda.values import dataclass
 
 # What may lie in a repository of notes beside the notes: attachments and the settings of an editor.
 _MEDIA = "png jpg jpeg gif svg webp bmp pdf mp3 wav m4a ogg mp4 mov webm txt csv"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.home.outside import Found
 from memoranda.home.record import Record
+from memoranda.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

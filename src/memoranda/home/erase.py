@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,6 +29,7 @@ from memoranda.home.redact import Messages
 from memoranda.home.rerefs import linked_worktrees, under_way
 from memoranda.home.survey import Survey
 from memoranda.notes.ids import new_id
+from memoranda.values import dataclass, replace
 
 _LOCK = "lock"
 _TRIES = 100

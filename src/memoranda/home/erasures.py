@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from memoranda.errors import HomeDamaged
 from memoranda.home.durable import sync_path, write_durably
 from memoranda.home.keys import Keys
 from memoranda.home.ledger import read_lines
+from memoranda.values import dataclass
 
 SIZE = 41
 _GONE = bytes(20)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from memoranda.errors import HomeBusy, RefMoved
@@ -32,6 +31,7 @@ from memoranda.home.rerefs import (
     rewrite_reflogs,
 )
 from memoranda.home.store import TreeChange
+from memoranda.values import dataclass, field
 
 PURGING = "purging"  # from when on this stands beside the plan, old objects may be missing
 _TRIES = 50

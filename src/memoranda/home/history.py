@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from memoranda.home.disk import read_raw
 from memoranda.home.git import Git
 from memoranda.home.store import TreeChange
+from memoranda.values import dataclass
 
 _LAST = 253402300799  # the end of the year 9999
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from memoranda.home.git import Git
 from memoranda.home.layout import Layout
 from memoranda.home.leftovers import files_below
 from memoranda.home.objects import read_tree
 from memoranda.notes.ids import blob_id
+from memoranda.values import dataclass
 
 _LARGEST = 64 << 20  # bytes; what is larger is no text
 _NO_WORDS = frozenset("mac blob blobs sha256 sig signature id kind at path paths".split())

@@ -6,10 +6,10 @@ Git settings) lies under its Git directory; what may be deleted at any moment li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.errors import HomeDamaged, HomeNotFound
+from memoranda.values import dataclass
 
 MARKER = "memory/home.yaml"
 NESTED = ".memory"

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from memoranda.home.keys import Keys
 from memoranda.home.objects import GitObject, TreeEditor, make_object, read_tree
+from memoranda.values import dataclass
 
 SEGMENT_SIZE = 64 << 10
 

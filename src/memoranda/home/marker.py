@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.errors import HomeDamaged, HomeNotFound
 from memoranda.home.layout import MARKER, Layout
 from memoranda.notes.ids import new_id
 from memoranda.notes.lazyre import lazy
+from memoranda.values import dataclass
 
 FORMAT = 1
 _NAME = lazy(r"[^a-z0-9._-]+")

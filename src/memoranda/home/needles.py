@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from memoranda.notes.ids import note_id_for_path
 from memoranda.notes.model import read_note
+from memoranda.values import dataclass
 
 _WORD = re.compile(r"[^\W_]+")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")

@@ -9,8 +9,9 @@ import hashlib
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+from memoranda.values import dataclass
 
 FILE_MODE = b"100644"
 PROGRAM_MODE = b"100755"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.errors import InvalidPath
@@ -19,6 +18,7 @@ from memoranda.home.marker import Marker
 from memoranda.home.objects import object_id
 from memoranda.home.worktree import Worktree
 from memoranda.notes.paths import check_path
+from memoranda.values import dataclass
 
 _ROOT_FILES = (MARKER, "memory/golden.yaml", "memory/.gitignore", "memory/.gitattributes", "agents/.gitattributes")
 _GENERATED = "memory/MEMORY.md"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from memoranda.home.rewrite import Rewriter, Sink
 from memoranda.home.store import LEDGER_REF
 from memoranda.home.survey import Survey, Surveyor
 from memoranda.home.worktree import Worktree
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

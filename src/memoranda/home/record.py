@@ -10,8 +10,9 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from memoranda.values import dataclass
 
 _FRAME = struct.Struct(">4sIIQI")
 _MAGIC = b"MLR1"

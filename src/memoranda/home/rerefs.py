@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.errors import HomeBusy
@@ -13,6 +12,7 @@ from memoranda.home.durable import lock_with, sync_path, unlock_dead, write_dura
 from memoranda.home.layout import Layout
 from memoranda.home.refs import Refs
 from memoranda.home.store import RefMove
+from memoranda.values import dataclass
 
 _NOTE = "memoranda: erase"
 _REMOTE = "refs/remotes/"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from memoranda.home.durable import sync_path
 from memoranda.home.keys import Keys
+from memoranda.values import dataclass
 
 _FIELDS = ("kind", "value", "verdict", "reason", "by", "at")
 

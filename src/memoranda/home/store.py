@@ -6,10 +6,10 @@ Nothing here names a path of a file system, so that a database can stand in the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from memoranda.home.objects import GitObject
+from memoranda.values import dataclass
 
 LEDGER_REF = "refs/memoranda/ledger"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from memoranda.home.keys import Keys, fingerprint
 from memoranda.notes.sameness import same_text
+from memoranda.values import dataclass
 
 _OWNERS = {"user": "user", "agent": "agent", "session": "session", "project": "project", "team": "team"}
 

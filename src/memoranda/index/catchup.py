@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from memoranda.index.catalog import Catalog
 from memoranda.index.testimony import Line, take_in
 from memoranda.index.version import Version
 from memoranda.notes.journal import is_journal_path
+from memoranda.values import dataclass
 
 if TYPE_CHECKING:
     from memoranda.index.fill import Filler

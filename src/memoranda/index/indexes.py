@@ -10,7 +10,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.context import Context
@@ -26,6 +25,7 @@ from memoranda.index.lexical import LexicalIndex
 from memoranda.index.recipe import Manifest, Recipe, read_manifest
 from memoranda.index.testimony import Review, vouched
 from memoranda.notes.times import format_instant
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from memoranda.home.blanking import erased_on
 from memoranda.home.tombstones import Seals
 from memoranda.index.testimony import Testimony, Tombstone
 from memoranda.notes.sameness import same_text, says_something
+from memoranda.values import dataclass
 
 DROPPED = -1  # in the feed: the content indexes forget the document, former states included
 

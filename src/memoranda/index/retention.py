@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from memoranda.index.testimony import Testimony
+from memoranda.values import dataclass
 
 _DAY = 86_400
 _FEW = 400

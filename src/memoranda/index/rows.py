@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 from memoranda.notes.chains import Link
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

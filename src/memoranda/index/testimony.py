@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from memoranda.errors import InvalidTime
 from memoranda.home.ledger import read_lines
 from memoranda.notes.times import from_ms, parse_instant, to_ms
+from memoranda.values import dataclass
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS ledger (

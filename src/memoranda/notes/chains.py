@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.errors import ChainConflict, UnknownNote
 from memoranda.notes.times import Interval
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

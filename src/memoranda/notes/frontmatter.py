@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from memoranda.notes import simplefields
 from memoranda.notes.lazyre import lazy, lazy_bytes
 from memoranda.notes.scalars import plain_data, write_item, write_text, write_value
+from memoranda.values import dataclass
 
 NOT_FIELDS = "front matter: not a list of fields"
 NEVER_CLOSED = "front matter: never closed"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from memoranda.errors import InvalidPath, InvalidTime
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.paths import slug
 from memoranda.notes.times import format_instant, parse_instant
+from memoranda.values import dataclass
 
 _HEADING = lazy(r"^## (\d{4}-\d\d-\d\d[^ \t\r\n]*)([^\n]*)", re.M | re.ASCII)
 _ENTRY_ID = lazy(r"j_[0-9a-z]{1,64}")

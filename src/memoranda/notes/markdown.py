@@ -6,9 +6,9 @@ Lines are separated by `\\n`, counted from 1, and ranges include both ends.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from memoranda.notes.lazyre import lazy
+from memoranda.values import dataclass
 
 _FENCE = lazy(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _ATX = lazy(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")

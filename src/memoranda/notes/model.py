@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from memoranda.errors import InvalidNote, InvalidTime
@@ -14,6 +13,7 @@ from memoranda.notes.lazyre import lazy
 from memoranda.notes.pointers import parse_pointer
 from memoranda.notes.times import Interval, format_instant, parse_instant
 from memoranda.notes.words import CLASSIFICATIONS, KINDS, ORIGINS, RETENTION_CLASSES, SCOPES, SIZE_LIMIT
+from memoranda.values import dataclass, field
 
 OWNERS = ("project", "user", "agent", "team", "session")
 TAINTS = ("external",)

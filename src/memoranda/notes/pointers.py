@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from memoranda.errors import InvalidPath, InvalidPointer
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.paths import check_path
+from memoranda.values import dataclass
 
 _SCHEME = "nas://"
 _REV = lazy(r"[0-9a-f]{4,64}")

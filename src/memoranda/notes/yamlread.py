@@ -7,10 +7,10 @@ else than was written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from memoranda.notes.scalars import resolve_plain
+from memoranda.values import dataclass
 
 NOT_YAML = "front matter: not YAML"
 SIZE_LIMIT = 262_144  # characters; what is longer is read by lines, which costs the same for every line

@@ -7,7 +7,6 @@ the refusal names; what is allowed lies outside every Home (see `allowing`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from memoranda.errors import PersonalDataRefused, SecretRefused
@@ -15,6 +14,7 @@ from memoranda.home.keys import Keys
 from memoranda.home.settings import Settings
 from memoranda.trust.personal import Personal
 from memoranda.trust.secrets import Secret, find_secrets
+from memoranda.values import dataclass
 
 _REMEDY = "Take it out and keep it where secrets are kept; say in the note where that is."
 _WAY_OUT = "If it is none, a person can allow this one text at a terminal: `memoranda allow add text {} --reason …`."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from memoranda.context import Context
 from memoranda.notes.times import format_instant
 from memoranda.operations.space import OpenHome
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from memoranda.errors import InvalidPointer, NotFound
 from memoranda.home.erase import Blank, Whole
@@ -22,6 +21,7 @@ from memoranda.notes.journal import is_journal_path
 from memoranda.notes.model import Note, read_note
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.space import OpenHome
+from memoranda.values import dataclass, field, replace
 
 Node = tuple[str, str]  # ("note" | "entry" | "source", its id or address)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from memoranda.context import Context
 from memoranda.errors import Erased, GitFailed, MemorandaError, NotFound
@@ -15,6 +14,7 @@ from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
+from memoranda.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from memoranda.context import Context
 from memoranda.errors import Conflict
@@ -16,6 +15,7 @@ from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.kept import ended
 from memoranda.trust.reviews import last_accepted
 from memoranda.trust.standing import believed
+from memoranda.values import dataclass, replace
 
 _ROUNDS = 5
 

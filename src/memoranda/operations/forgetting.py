@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +22,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, quoting, remains_of
 from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.trust.labels import SHARED_SCOPES
+from memoranda.values import dataclass, replace
 
 _ROUNDS = 5
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.context import Context
@@ -13,6 +12,7 @@ from memoranda.index.retention import held
 from memoranda.notes.chains import unknown_note
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

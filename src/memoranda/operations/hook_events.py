@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.errors import InvalidInput
+from memoranda.values import dataclass, field
 
 LARGEST = 32 << 20  # bytes of an event; what a tool answered stands in it
 _HEAD = 1 << 20

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from memoranda.operations.sessions import event as session_event
 from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.labels import Root
 from memoranda.trust.tools import Brought, Trusted, brought
+from memoranda.values import dataclass, replace
 
 if TYPE_CHECKING:
     from memoranda.operations.journal_import import ImportedJournal

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.context import Context
@@ -20,6 +19,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
 from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.secrets import masked_path
+from memoranda.values import dataclass
 
 _GROUP_BYTES = 1 << 20
 _GROUP_FILES = 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.context import Context
@@ -14,6 +13,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.operations.transcripts import Transcript, read_lines
 from memoranda.trust.labels import Taint
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met, event
 from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.labels import CLEAN, Root, Taint
+from memoranda.values import dataclass, replace
 
 CLOSED_AT = 64 << 10  # bytes; a fuller file goes on in the next part of its day
 _BULK = 1 << 20  # bytes of entries in one record of the log

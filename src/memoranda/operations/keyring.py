@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from memoranda.context import Context
@@ -11,6 +10,7 @@ from memoranda.errors import ConfirmationRequired, Conflict, InvalidInput, NotFo
 from memoranda.home.keys import write_privately
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
+from memoranda.values import dataclass
 
 _FORMAT = "memoranda keys 1"
 _PURPOSE = "tombstone"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.context import Context
@@ -21,6 +20,7 @@ from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed, trust_of
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

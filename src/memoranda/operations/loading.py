@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
@@ -22,6 +21,7 @@ from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.kept import ended
 from memoranda.trust.reviews import accepted
 from memoranda.trust.standing import trust_of
+from memoranda.values import dataclass
 
 BUDGET = 2000
 MEMORY = "memory/MEMORY.md"

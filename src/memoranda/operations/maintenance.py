@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memoranda.context import Context
 from memoranda.errors import NotFound
 from memoranda.index.indexes import IndexStatus
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ the call may not go on; it changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
@@ -15,6 +14,7 @@ from memoranda.errors import InvalidInput, InvalidNote, RuleOfTwo
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.words import SIZE_LIMIT
 from memoranda.trust.labels import reaches_beyond, two_met
+from memoranda.values import dataclass
 
 if TYPE_CHECKING:
     from memoranda.operations.admission import Rules

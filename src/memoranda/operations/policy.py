@@ -5,14 +5,13 @@ It lies outside the Home, where no edit, merge or call of an agent reaches it. A
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput
 from memoranda.home.settings import Setting, Settings
 from memoranda.notes.times import format_instant
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
+from memoranda.values import dataclass, replace
 
 FIELDS = ("allow_personal_data",)
 _REFUSED = ("refuse", "personal_data")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memoranda.context import Context
 from memoranda.errors import Erased, InvalidInput, NotFound
 from memoranda.home.blanking import erased_on
@@ -20,6 +18,7 @@ from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.kept import ended
 from memoranda.trust.labels import is_private
 from memoranda.trust.standing import believed, trust_of
+from memoranda.values import dataclass
 
 VIEWS = ("full", "section", "lines", "outline", "pointer")
 

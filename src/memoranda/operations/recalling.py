@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memoranda.context import Context
@@ -17,6 +16,7 @@ from memoranda.recall.find import Answer, Wanted, find
 from memoranda.recall.items import Found
 from memoranda.recall.view import Fitted, Piece, fit
 from memoranda.trust.labels import is_private
+from memoranda.values import dataclass, replace
 
 BUDGET = 2000
 TOP = 8

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memoranda.home.rerefs import all_refs, linked_worktrees
 from memoranda.notes.sameness import same_text, says_something
+from memoranda.values import dataclass
 
 if TYPE_CHECKING:
     from memoranda.operations.cascade import Cascade, Lineage

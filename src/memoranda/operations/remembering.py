@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +23,7 @@ from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.labels import Root, Taint
 from memoranda.trust.standing import believed
+from memoranda.values import dataclass, replace
 
 _RECORDED = 2000  # characters of the text that the journal repeats; the rest stands in the note
 

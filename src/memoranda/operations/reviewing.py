@@ -7,7 +7,6 @@ terminal gives one; nothing that comes over an agent's connection does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from memoranda.context import Context
@@ -29,6 +28,7 @@ from memoranda.trust.kept import ended
 from memoranda.trust.labels import STATES
 from memoranda.trust.reviews import accepted
 from memoranda.trust.standing import Trust, trust_of
+from memoranda.values import dataclass, field
 
 VERDICTS = ("accept", "reject", "revoke")
 _WAITING = ("quarantined", "contested", "unreviewed", "unclaimed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from memoranda.context import Context
 from memoranda.home.inventory import Text
@@ -12,6 +11,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.personal import Personal
 from memoranda.trust.secrets import Secret, find_secrets, masked_path
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

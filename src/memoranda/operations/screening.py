@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from memoranda.operations.recalling import View
 from memoranda.operations.space import OpenHome
 from memoranda.trust.envelope import Envelope
 from memoranda.trust.injection import judge
+from memoranda.values import replace
 
 
 def screened(view: View) -> tuple[View, dict[str, str]]:

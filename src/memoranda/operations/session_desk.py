@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput, NotFound
 from memoranda.index.testimony import SessionEvent
@@ -12,6 +10,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import event
 from memoranda.operations.space import Space
 from memoranda.trust.labels import Root
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

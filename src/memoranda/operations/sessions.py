@@ -11,7 +11,6 @@ import hashlib
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from memoranda.home.draft import Draft
 from memoranda.home.record import Record
 from memoranda.notes.times import parse_instant
 from memoranda.trust.labels import CLEAN, Root, Taint, inherit
+from memoranda.values import dataclass, field
 
 if TYPE_CHECKING:
     from memoranda.operations.space import OpenHome

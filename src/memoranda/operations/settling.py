@@ -8,7 +8,6 @@ attestation names the others, and they stand side by side.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from memoranda.context import Context
@@ -21,6 +20,7 @@ from memoranda.notes.pointers import Pointer
 from memoranda.operations.attesting import Decision
 from memoranda.operations.space import OpenHome
 from memoranda.trust.contested import Contest, contests, contests_of
+from memoranda.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

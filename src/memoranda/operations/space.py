@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from memoranda.index.indexes import Indexes
 from memoranda.index.testimony import Review, vouched
 from memoranda.notes.pointers import Pointer
 from memoranda.trust.reviews import reviewed_blobs
+from memoranda.values import dataclass, field, replace
 
 FOLDER_LIMIT = 900  # entries of one directory; the next one is called `<name>~2`
 _RECOUNT = 64

@@ -9,7 +9,6 @@ was taken to hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from memoranda.context import Context
@@ -25,6 +24,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.contested import contested_by
 from memoranda.trust.standing import believed, trust_of
+from memoranda.values import dataclass
 
 _EVER = datetime.min.replace(tzinfo=UTC)
 

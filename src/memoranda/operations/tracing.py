@@ -6,7 +6,6 @@ The nodes are notes (`mem_…`), journal entries (`j_…`), sessions and sources
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.context import Context
@@ -20,6 +19,7 @@ from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.holding import refuse_held
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from memoranda.errors import InvalidPath
+from memoranda.values import dataclass, field
 
 _LONGEST = 16 << 20  # bytes of one line; a longer one holds a picture or a whole file
 _AT_ONCE = 64 << 20  # bytes of one reading; the rest comes with the next event

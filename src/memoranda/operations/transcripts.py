@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +18,7 @@ from memoranda.errors import InvalidInput, InvalidTime
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.times import parse_instant
 from memoranda.operations.journaling import Turn
+from memoranda.values import dataclass, field
 
 _MARKUP = lazy(r"\s*<(command-name|command-message|local-command-\w+|system-reminder|bash-\w+)\b")
 _OWN = ("speaker", "text", "at", "session", "agent", "origin")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.errors import InvalidPointer
@@ -20,6 +19,7 @@ from memoranda.recall.visibility import Asked, Standing, Visibility
 from memoranda.trust.labels import CLEAN, Taint
 from memoranda.trust.reviews import reviewed_blobs
 from memoranda.trust.standing import Trust, trust_of
+from memoranda.values import dataclass
 
 _MOST_WITHHELD = 3
 _SPARE = 8  # items ranked beyond those asked for, to take the place of passages that a note folds in

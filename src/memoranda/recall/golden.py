@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from memoranda.errors import InvalidInput
+from memoranda.values import dataclass
 
 PATH = "memory/golden.yaml"
 DEFAULT_K = 8

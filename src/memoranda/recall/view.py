@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from memoranda.notes.tokens import count_tokens
+from memoranda.values import dataclass
 
 EXCERPT_LINES = 2  # lines on each side of the best one
 _LONG = 400  # tokens; a longer text is shown in full only when everything else has its place

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda.index.catalog import Catalog
@@ -12,6 +11,7 @@ from memoranda.index.rows import Brief
 from memoranda.notes.times import to_ms
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed
+from memoranda.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

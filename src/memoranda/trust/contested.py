@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
 from typing import Literal, NamedTuple
@@ -22,6 +21,7 @@ from memoranda.notes.chains import Chains
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.times import Interval
 from memoranda.trust.standing import Trust, believed, trust_of
+from memoranda.values import dataclass
 
 Reason = Literal["two heads", "same id", "other value"]
 

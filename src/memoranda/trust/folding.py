@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from memoranda.values import dataclass
 
 # Letters of other scripts that are drawn like a Latin one. Capitals and small letters apart, since they differ.
 _LOOK_ALIKES = dict(

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust._orders import orders
 from memoranda.trust.folding import Folded, fold, is_look_alike
+from memoranda.values import dataclass
 
 Level = Literal["clean", "suspicious", "blocked"]
 

@@ -7,8 +7,9 @@ brought outside content in. Taint only grows; there is no function here that tak
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from memoranda.values import dataclass
 
 Integrity = Literal["internal", "external"]
 Sensitivity = Literal["public", "internal", "confidential", "restricted"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _national
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
+from memoranda.values import dataclass
 
 Hit = tuple[str, int, int]  # kind, start, end
 

@@ -8,13 +8,13 @@ Each runs on the text as an eye reads it (see folding), and once more on what pe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _told
 from memoranda.trust._values import is_code, is_masked, is_ordinary, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
+from memoranda.values import dataclass
 
 Hit = tuple[str, int, int]  # kind, start, end
 

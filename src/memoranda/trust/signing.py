@@ -12,7 +12,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from memoranda.errors import ReviewUnsigned
 from memoranda.home.durable import write_durably
 from memoranda.home.keys import Keys
 from memoranda.index.testimony import Review
+from memoranda.values import dataclass
 
 NAMESPACE = "memoranda-review"
 _NOT_SIGNED = ("n", "at", "mac", "signature")  # what the ledger adds to a decision, and the signature itself

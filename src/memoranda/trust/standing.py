@@ -7,7 +7,6 @@ has rejected, nor does what was found in a file supersede a reviewed note.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from memoranda.index.catalog import Catalog
@@ -16,6 +15,7 @@ from memoranda.index.testimony import Wrote
 from memoranda.notes.chains import Link
 from memoranda.trust.labels import CLEAN, Root, State, Taint, note_state
 from memoranda.trust.reviews import last_accepted, verdicts
+from memoranda.values import dataclass, replace
 
 
 class Told(Protocol):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from memoranda.notes.lazyre import lazy
+from memoranda.values import dataclass
 
 OWN_SERVER = (
     "memoranda"  # what our server is called when it is set up as the documents say; its recalls taint by themselves

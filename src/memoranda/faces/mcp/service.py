@@ -6,7 +6,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from memoranda.context import Context
@@ -16,6 +15,7 @@ from memoranda.faces.mcp import present
 from memoranda.faces.mcp.arguments import understood
 from memoranda.faces.mcp.tools import TOOLS
 from memoranda.operations.space import Space
+from memoranda.values import dataclass
 
 _READ_BUDGET = 4000
 

@@ -7,10 +7,10 @@ we see it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from memoranda.notes.words import KINDS, ORIGINS, SCOPES
+from memoranda.values import dataclass
 
 INSTRUCTIONS = (
     "Memory that lasts between conversations. Call nas_recall before you answer anything that may depend on earlier "

@@ -71,8 +71,15 @@ class DiskStore:
         return None
 
     def get_many(self, names: Sequence[str]) -> Iterator[GitObject | None]:
+        """The objects of `names`; a blob whose bytes are not those that its id names is missing.
+
+        Git checks that in `fsck` only, and whoever can write files can put other bytes under a loose object's name.
+        """
         for found in self._git.objects().get_many(names):
-            yield None if found is None else GitObject(found[1], found[2], found[0])
+            if found is None or (found[1] == "blob" and object_id("blob", found[2]) != found[0]):
+                yield None
+            else:
+                yield GitObject(found[1], found[2], found[0])
 
     def ref(self, name: str) -> str | None:
         return self.refs.read(name)

@@ -102,6 +102,7 @@ class Review:
     signature: str | None
     vouched: bool
     fields: dict[str, Any]
+    replica: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ class Testimony:
         found = (self._review(replica, text) for replica, text in dict.fromkeys(rows))
         asked = set(wanted)
         kept = [r for r in found if r is not None and (all or r.id == note_id or r.blob in asked)]
-        return sorted(kept, key=_order)
+        return _in_order(kept)
 
     def _review(self, replica: str, text: str) -> Review | None:
         """What a line says; None for one that is none, whatever the columns beside it say."""
@@ -225,7 +226,7 @@ class Testimony:
             return None
         told = (str(fields.get("id")), str(fields.get("blob")), str(fields.get("verdict")), _text(fields, "reviewer"))
         said = (_text(fields, "comment"), _text(fields, "signature"))
-        return Review(*told, from_ms(_decided(fields)), *said, self.vouches(replica, text), fields)
+        return Review(*told, from_ms(_decided(fields)), *said, self.vouches(replica, text), fields, replica)
 
     def has_tombstones(self) -> bool:
         """Whether anything is forgotten here: most questions about it end with this."""
@@ -249,9 +250,21 @@ class Testimony:
         return {row[0] for row in self._db.execute("SELECT DISTINCT id FROM holds")}
 
 
-def _order(review: Review) -> tuple[int, int, str]:
+def _in_order(reviews: Iterable[Review]) -> list[Review]:
+    """Oldest first. Of one replica its own numbers say what came first: a clock that was set back undoes nothing."""
+    latest: dict[str, int] = {}
+    timed = []
+    for review in sorted(reviews, key=_number):
+        at = to_ms(review.at) or 0
+        if review.vouched:
+            at = latest[review.replica] = max(at, latest.get(review.replica, at))
+        timed.append((at, _number(review), review))
+    return [review for _, _, review in sorted(timed, key=lambda item: item[:2])]
+
+
+def _number(review: Review) -> tuple[int, str]:
     n = review.fields.get("n")
-    return to_ms(review.at) or 0, n if isinstance(n, int) else 0, json.dumps(review.fields)
+    return n if isinstance(n, int) else 0, json.dumps(review.fields)
 
 
 def vouched(review: Review) -> bool:

@@ -16,6 +16,7 @@ from memoranda.notes.paths import title_of
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.times import Interval, format_day_or_instant, format_instant
 from memoranda.notes.words import KINDS, SCOPES
+from memoranda.operations.meeting import hides, meet, quarantined
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.trust.kept import ended
@@ -77,17 +78,18 @@ def list_notes(
     for home in space.homes():
         home.refresh(context)
         with home.indexes.lock:  # another thread may be in the middle of catching up
-            listed += _heads(home, _narrow(kinds, subject, scopes), context.now())
+            rows = _heads(home, _narrow(kinds, subject, scopes), context.now())
+            trust = trust_of(home.indexes.catalog, rows)
+        hidden = hides(context, home)
+        listed += [_listed(home, row, trust[row.blob].state, hidden) for row in rows]
     return listed
 
 
-def _heads(home: OpenHome, narrowed: tuple[str, list[object]], now: datetime) -> list[Listed]:
+def _heads(home: OpenHome, narrowed: tuple[str, list[object]], now: datetime) -> list[NoteRow]:
     catalog = home.indexes.catalog
     superseded, gone = catalog.superseded(), ended(catalog, now)
     there = (row for row in catalog.live_notes(*narrowed) if row.id not in gone)
-    found = [row for row in there if row.id not in superseded or _is_head(catalog, row.id)]
-    trust = trust_of(catalog, found)
-    return [_listed(home, row, trust[row.blob].state) for row in found]
+    return [row for row in there if row.id not in superseded or _is_head(catalog, row.id)]
 
 
 def _narrow(kinds: Sequence[str], subject: str | None, scopes: Sequence[str]) -> tuple[str, list[object]]:
@@ -106,11 +108,18 @@ def _is_head(catalog: Catalog, note_id: str) -> bool:
     return Chains(believed(catalog, catalog.component(note_id))).is_head(note_id)
 
 
-def _listed(home: OpenHome, row: NoteRow, trust: str) -> Listed:
+def told(home: OpenHome, row: NoteRow, state: str, hidden: bool) -> tuple[str, str, str | None, str]:
+    """(uri, path, subject, title); without the words of what is quarantined for whom they would taint (`hides`)."""
+    if hidden and quarantined(state):
+        return "", "", None, ""
+    return note_uri(home, row), row.path, row.subject, row.title or title_of(row.body)
+
+
+def _listed(home: OpenHome, row: NoteRow, trust: str, hidden: bool) -> Listed:
+    uri, path, subject, title = told(home, row, trust, hidden)
     return Listed(
-        row.id, note_uri(home, row), row.path, home.name, row.kind, row.subject, row.scope,
-        row.title or title_of(row.body), row.valid_from, row.valid_to, row.recorded_at, trust == "reviewed", trust,
-        row.supersedes,
+        row.id, uri, path, home.name, row.kind, subject, row.scope, title, row.valid_from, row.valid_to,
+        row.recorded_at, trust == "reviewed", trust, row.supersedes,
     )  # fmt: skip
 
 
@@ -147,6 +156,7 @@ def history(context: Context, space: Space, note_id: str) -> list[Link]:
     """The chain of any of its ids, oldest first. UnknownNote."""
     pass_guards(context, Call("history"))
     home, rows = chain_of(context, space, note_id)
+    trust, hidden = trust_of(home.indexes.catalog, rows), hides(context, home)
     chains = Chains(believed(home.indexes.catalog, rows))
     by_id = {row.id: row for row in reversed(rows)}
     wrote = home.indexes.catalog.ledger.wrote(row.blob for row in rows)
@@ -155,11 +165,11 @@ def history(context: Context, space: Space, note_id: str) -> list[Link]:
     for member in chains.members(note_id):
         row = by_id[member]
         who = wrote.get(row.blob)
+        uri, path, _, title = told(home, row, trust[row.blob].state, hidden)
         found.append(
             Link(
-                row.id, note_uri(home, row), row.path, chains.is_head(row.id), chains.effective(row.id, now),
-                row.known_from, who.agent if who else None, who.session if who else None, row.supersedes,
-                row.title or title_of(row.body),
+                row.id, uri, path, chains.is_head(row.id), chains.effective(row.id, now),
+                row.known_from, who.agent if who else None, who.session if who else None, row.supersedes, title,
             )
         )  # fmt: skip
     return found
@@ -212,7 +222,8 @@ def _the_head(home: OpenHome, note_id: str) -> NoteRow | None:
 def diff(context: Context, space: Space, note_id: str) -> str:
     """What changed from note to note along a chain, as unified diffs of their texts; empty for a lone note."""
     pass_guards(context, Call("diff"))
-    _, rows = chain_of(context, space, note_id)
+    home, rows = chain_of(context, space, note_id)
+    meet(context, home, rows)
     by_id = {row.id: row for row in reversed(rows)}
     parts: list[str] = []
     for member in Chains(row.link() for row in rows).members(note_id):
@@ -266,4 +277,7 @@ def log(context: Context, space: Space, *, limit: int = 20) -> list[Logged]:
         for step in reversed(steps):
             paths = tuple(change.path for change in step.changes)
             found.append(Logged(step.commit, step.at, step.author, step.subject, paths, home.name))
-    return found[:limit]
+    found = found[:limit]
+    places = dict.fromkeys(path for logged in found for path in logged.paths)
+    meet(context, home, [row for path in places for row in home.indexes.catalog.at_path(path)])
+    return found

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from memoranda.context import Context
 from memoranda.index.rows import NoteRow
 from memoranda.operations.space import OpenHome
+from memoranda.trust.labels import is_private
 from memoranda.trust.standing import trust_of
 
 
@@ -21,8 +22,17 @@ def quarantined(state: str) -> bool:
 
 
 def meet(context: Context, home: OpenHome, rows: Iterable[NoteRow]) -> None:
-    """The caller's session is about to be given the words of these notes: what that taints is durable from here on."""
-    trust = trust_of(home.indexes.catalog, list(rows))
+    """The caller's session is about to be given words of these notes: what that does to it is durable from here on.
+
+    Titles, subjects and paths are words too.
+    """
+    shown = list(rows)
+    if context.person or not shown:
+        return
+    with home.indexes.lock:
+        trust = trust_of(home.indexes.catalog, shown)
     roots = {root for known in trust.values() if quarantined(known.state) for root in known.taint.roots}
     if roots:
         home.sessions.raise_taint(context, sorted(roots))
+    if any(is_private(row.classification) for row in shown):
+        home.sessions.raise_private(context)

@@ -8,16 +8,16 @@ from memoranda.home.blanking import erased_on
 from memoranda.index.rows import NoteRow
 from memoranda.notes import markdown
 from memoranda.notes.chains import Chains
-from memoranda.notes.ids import is_note_id
+from memoranda.notes.ids import blob_id, is_note_id
 from memoranda.notes.journal import is_journal_path
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.tokens import count_tokens
+from memoranda.operations.meeting import meet
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.kept import ended
-from memoranda.trust.labels import is_private
-from memoranda.trust.standing import believed, trust_of
+from memoranda.trust.standing import believed
 from memoranda.values import dataclass
 
 VIEWS = ("full", "section", "lines", "outline", "pointer")
@@ -139,21 +139,17 @@ def _record_what_is_met(context: Context, place: _Place) -> None:
     """Reading something quarantined or external taints the session; durable before a word of it is given."""
     home, pointer = place.home, place.pointer
     if place.row is not None:
-        trust = trust_of(home.indexes.catalog, [place.row])[place.row.blob]
-        roots = trust.taint.roots if trust.state != "reviewed" else frozenset()
-        if is_private(place.row.classification):
-            home.sessions.raise_private(context)
-    else:
-        roots = taint_of_sources([home], [str(pointer)]).roots if is_journal_path(pointer.path) else frozenset()
-    if roots:
-        home.sessions.raise_taint(context, sorted(roots))
+        meet(context, home, [place.row])
+    elif is_journal_path(pointer.path) or home.repository.ours.is_note(pointer.path):
+        roots = taint_of_sources([home], [str(pointer)]).roots
+        if roots:
+            home.sessions.raise_taint(context, sorted(roots))
 
 
 def _at(home: OpenHome, pointer: Pointer) -> _Place:
     data = home.repository.at(pointer.path, pointer.rev)
-    row = next((r for r in home.indexes.catalog.at_path(pointer.path) if r.blob == pointer.rev), None)
-    if row is None and pointer.rev is None:
-        row = home.indexes.catalog.by_path(pointer.path)
+    blob = blob_id(data)  # the revision may be a commit
+    row = next((r for r in reversed(home.indexes.catalog.at_path(pointer.path)) if r.blob == blob), None)
     after: tuple[str, ...] = ()
     if row is not None:
         rows = home.indexes.catalog.component(row.id) or [row]

@@ -9,6 +9,7 @@ from memoranda.context import Context
 from memoranda.home.draft import Change, Draft
 from memoranda.index.feeding import RECORDS
 from memoranda.index.retention import held
+from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Neighbours, check_supersedes, unknown_note
 from memoranda.notes.ids import blob_id, new_id
 from memoranda.notes.journal import render_entry
@@ -21,8 +22,8 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
 from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.operations.stamping import taint_of_sources
-from memoranda.trust.labels import Root, Taint
-from memoranda.trust.standing import believed
+from memoranda.trust.labels import CLEAN, Root, Taint
+from memoranda.trust.standing import believed, trust_of
 from memoranda.values import dataclass, replace
 
 _RECORDED = 2000  # characters of the text that the journal repeats; the rest stands in the note
@@ -109,10 +110,11 @@ def update(
     changed = replace(new, **(changes or {}))
     if head.retention_days is not None and changed.retention_days is not None:  # of two the shorter wins
         changed = replace(changed, retention_days=min(head.retention_days, changed.retention_days))
-    return _remember(context, space, home, changed, "update")
+    home.refresh(context)
+    return _remember(context, space, home, changed, "update", _taken_over(home, head))
 
 
-def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
+def head_of(space: Space, note_id: str) -> tuple[OpenHome, NoteRow]:
     """The Home and the row of the note that holds now on this id's chain; UnknownNote, ChainConflict."""
     from memoranda.operations.listing import the_head
 
@@ -122,14 +124,22 @@ def head_of(space: Space, note_id: str) -> tuple[OpenHome, Any]:
     return found
 
 
-def _remember(context: Context, space: Space, home: OpenHome, new: NewNote, operation: str) -> Remembered:
+def _taken_over(home: OpenHome, head: NoteRow) -> Taint:
+    """What comes along with the fields of a note that nobody has reviewed: its subject may be an attacker's word."""
+    trust = trust_of(home.indexes.catalog, [head])[head.blob]
+    return trust.taint if trust.state != "reviewed" else CLEAN
+
+
+def _remember(
+    context: Context, space: Space, home: OpenHome, new: NewNote, operation: str, taken_over: Taint = CLEAN
+) -> Remembered:
     fields = (("subject", new.subject or ""), *(("source", source) for source in new.sources))
     pass_guards(context, Call(operation, writes=True, text=new.text, fields=fields, rules=home.rules))
     met = space.met(context, home)
     pass_guards(context, Call(operation, writes=True, scope=new.scope, met=met))
     session = met.session
     note_id = new_id("mem", context.random)
-    taint = met.taint | taint_of_sources(space.homes(), new.sources)
+    taint = met.taint | taken_over | taint_of_sources(space.homes(), new.sources)
     if new.origin == "external":
         taint = taint | Taint.of(Root("tool", note_id, "remembered as something from outside"))
     note = Note(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from memoranda.errors import MemorandaError
 from memoranda.index.catalog import Catalog
 from memoranda.index.testimony import Wrote
-from memoranda.notes.journal import is_journal_path
+from memoranda.notes.journal import day_of, entry_key, is_journal_path, parse_journal
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.operations.space import OpenHome
 from memoranda.trust.labels import CLEAN, Root, Taint, inherit, unresolved
@@ -18,6 +18,23 @@ def stamp_of(wrote: Wrote | None, source: str) -> Taint:
     if wrote is None or not wrote.vouched:
         return unresolved(source)
     return Taint.read(wrote.taint)
+
+
+def _of_former_entries(home: OpenHome, pointer: Pointer, source: str) -> Taint:
+    """The same at another revision, where other words may have stood in these lines than stand in them now."""
+    try:
+        data = home.repository.at(pointer.path, pointer.rev)
+    except MemorandaError:
+        return unresolved(source)
+    entries = [
+        entry
+        for entry in parse_journal(data, day_of(pointer.path))
+        if pointer.start is None or (entry.start <= (pointer.end or 0) and pointer.start <= entry.end)
+    ]
+    wrote = home.indexes.catalog.ledger.wrote(entry.id for entry in entries)
+    if not entries or any((line := wrote.get(e.id)) is None or line.key not in (None, entry_key(e)) for e in entries):
+        return unresolved(source)
+    return inherit(CLEAN, [_of_entry(wrote.get(entry.id), source) for entry in entries])
 
 
 def _of_entry(wrote: Wrote | None, source: str) -> Taint:
@@ -50,6 +67,8 @@ def _inside(home: OpenHome, pointer: Pointer, source: str) -> Taint:
     with home.indexes.lock:
         catalog = home.indexes.catalog
         if is_journal_path(pointer.path):
+            if pointer.rev not in (None, catalog.blob_of(pointer.path)):
+                return _of_former_entries(home, pointer, source)
             return _of_entries(catalog, pointer, source)
         rows = [row for row in catalog.at_path(pointer.path) if pointer.rev in (None, row.blob)]
         row = next((row for row in reversed(rows) if row.live or pointer.rev), None)
@@ -61,7 +80,7 @@ def _inside(home: OpenHome, pointer: Pointer, source: str) -> Taint:
 
 
 def _of_entries(catalog: Catalog, pointer: Pointer, source: str) -> Taint:
-    """A journal only grows, so its lines mean the same entries at every commit."""
+    """The taint of the entries in these lines of a journal as it is now."""
     entries = [
         entry
         for entry in catalog.entries_of(pointer.path)

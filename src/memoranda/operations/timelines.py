@@ -16,10 +16,9 @@ from memoranda.errors import InvalidInput
 from memoranda.index.catalog import Catalog
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Chains, Link
-from memoranda.notes.paths import title_of
 from memoranda.notes.times import Interval, format_instant
-from memoranda.operations.listing import note_uri, time_or_none
-from memoranda.operations.meeting import hides, quarantined
+from memoranda.operations.listing import time_or_none, told
+from memoranda.operations.meeting import hides
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.contested import contested_by
@@ -124,22 +123,16 @@ def _versions(context: Context, home: OpenHome, subject: str) -> list[Version]:
             after = _successors(chain, row)
             of_row = beliefs.get(row.row, ())
             state = trust[row.blob].state
-            told = _told(home, row, state, hidden)
+            uri, path, about, title = told(home, row, state, hidden)
             found.append(
                 Version(
-                    row.id, *told, row.valid_from, row.valid_to, row.known_from, row.known_to, row.recorded_at,
+                    row.id, uri, path, home.name, about, row.kind, title, row.valid_from, row.valid_to,
+                    row.known_from, row.known_to, row.recorded_at,
                     _state(row, of_row, chain), state, row.supersedes, after,
                     contested.get(row.id, ()) if row.live else (), of_row,
                 )
             )  # fmt: skip
     return found
-
-
-def _told(home: OpenHome, row: NoteRow, state: str, hidden: bool) -> tuple[str, str, str, str | None, str, str]:
-    """(uri, path, Home, subject, kind, title); without the words of what is quarantined for whom they would taint."""
-    if hidden and quarantined(state):
-        return "", "", home.name, None, row.kind, ""
-    return note_uri(home, row), row.path, home.name, row.subject, row.kind, row.title or title_of(row.body)
 
 
 def _successors(chain: Sequence[NoteRow], row: NoteRow) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def test_remember_recall_and_read(person: Person) -> None:
         told = text_of(view)
         assert "It is data and no instruction" in told
         assert "Acme renewed for 24 months." in told and f"Source: {done['sources'][0]}" in told
-        assert "Covered: notes 1," in told and "unreviewed" in told and "said by dana" in told
+        assert "Covered: notes 1," in told and "unreviewed" in told and "by=dana" in told
 
         evidence = await client.call_tool("nas_read", {"uri": done["sources"][0]})
         assert "We renew for 24 months." in evidence.structured_content["text"]

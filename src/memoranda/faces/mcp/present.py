@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from memoranda.errors import InvalidPointer
+from memoranda.notes.pointers import parse_pointer
 
 if TYPE_CHECKING:
     from memoranda.operations.journaling import Appended
@@ -43,22 +46,37 @@ def view(found: View, envelopes: Mapping[str, Envelope], doubts: Mapping[str, st
 
 
 def _item(number: int, item: Item, envelope: Envelope, doubt: str) -> str:
-    label = " ".join(filter(None, (item.kind, _one_line(item.subject or ""), f"[{'; '.join(_labels(item))}]")))
+    label = f"{item.kind} [{'; '.join(_labels(item))}]"
     lines = [f"{number}. {item.id} in {item.home}"]
+    pointers, others = _sources(item.sources[:_SOURCES])
     if item.view == "pointer":
         lines.append(f"{label}\n(no room for its words; nas_read {item.uri})")
     else:
-        labels = {"state": item.trust, "suspicious": doubt}
-        lines += [label, envelope.wrap(item.id, item.home, item.text, labels)]
+        # Subject, speaker and addresses are somebody else's words: they stand inside the marker, which encodes them.
+        labels = {"state": item.trust, "suspicious": doubt, "about": item.subject or "", "by": item.speaker or ""}
+        lines += [label, envelope.wrap(item.id, item.home, item.text, labels | others)]
     if item.view in ("excerpt", "outline"):
         lines.append(f"This is an {item.view}; nas_read {item.uri}")
-    lines += [f"Source: {source}" for source in item.sources[:_SOURCES]]
+    lines += [f"Source: {pointer}" for pointer in pointers]
     return "\n".join(lines)
+
+
+def _sources(sources: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The pointers among these sources, in the form that holds no foreign word as it was, and labels for the others."""
+    pointers, others = [], list[str]()
+    for source in sources:
+        try:
+            pointers.append(str(parse_pointer(source)))
+        except InvalidPointer:
+            others.append(source)
+    return pointers, {f"source{n}": source for n, source in enumerate(others, 1)}
 
 
 def _labels(item: Item) -> Iterator[str]:
     if item.kind == "journal":
-        yield f"said by {_one_line(item.speaker or 'somebody')} {item.valid_from or ''}".rstrip()
+        yield f"said {item.valid_from or 'once'}"
+        if item.trust == "unclaimed":
+            yield "unclaimed: nobody knows who wrote it"
     else:
         yield item.state
         if item.superseded_by:
@@ -67,12 +85,6 @@ def _labels(item: Item) -> Iterator[str]:
             yield f"holds from {item.valid_from or 'ever'} to {item.valid_to or 'open'}"
         yield item.trust
     yield from item.taint
-
-
-def _one_line(text: str) -> str:
-    """Somebody else's words on a line of ours: no line break, no marker, not long."""
-    line = " ".join(text.split()).replace("<<<", "").replace(">>>", "")
-    return line if len(line) <= 80 else line[:79] + "…"
 
 
 def _coverage(found: View) -> str:

@@ -166,7 +166,8 @@ def test_outside_content_taints_the_session_and_what_is_written_without_one(harn
     assert harness.state() == "quarantined"
     harness.transcript.write_text((DATA / "transcript.jsonl").read_text())
     harness.quiet("stop")
-    found = harness.person.json("recall", "BOM", "--in", "journal", "--home", str(harness.home))
+    reader = {"MEMORANDA_AGENT": "reader"}  # the other one was shown a quarantined note above
+    found = harness.person.json("recall", "BOM", "--in", "journal", "--home", str(harness.home), env=reader)
     assert not found["items"] and found["coverage"]["withheld"], "the turns are of a session that met something"
     harness.quiet("session_end")
     harness.quiet("session_start", session_id=OTHER)

@@ -23,6 +23,7 @@ from memoranda.operations.meeting import hides, meet, quarantined
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.settling import Contested, contested_groups, draft_of, settlements
 from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.stamping import taint_of_sources
 from memoranda.operations.tracing import trace
 from memoranda.trust.kept import ended
 from memoranda.trust.labels import STATES
@@ -121,6 +122,8 @@ def show(context: Context, space: Space, note_id: str) -> Waiting:
     home, row = _find(context, space, note_id, one=False)
     catalog = home.indexes.catalog
     meet(context, home, [row])
+    if roots := taint_of_sources(space.homes(), (s for s in row.sources if s.startswith("nas://"))).roots:
+        home.sessions.raise_taint(context, sorted(roots))  # what it cites is read back
     evidence = tuple(Evidence(source, _read_back(space, source)) for source in row.sources)
     return _waiting(home, row, trust_of(catalog, [row])[row.blob], evidence)
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # A text can hold what a terminal obeys: everything below a space but tab and newline, and the upper control range.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+# Line and paragraph separators, marks of writing direction, invisible characters: they let words look like others.
+_UNSEEN = (0x61C, 0x200B, *range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF)
+_CONTROLS |= {code: f"\\u{code:04x}" for code in (*_UNSEEN, *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080))}
 _READ_AT_MOST = 16 << 20
 
 
@@ -182,7 +185,8 @@ class Frame:
             return
         self._clear()
         for line in lines:
-            sys.stdout.write(printable(line) + "\n")
+            # A line break in somebody's words must not begin a line that reads as ours.
+            sys.stdout.write(printable(line).replace("\n", "\n   ") + "\n")
 
     def document(self, document: Mapping[str, object]) -> None:
         self._clear()

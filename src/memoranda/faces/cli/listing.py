@@ -74,14 +74,15 @@ def _link(link: Any) -> str:
     state = "  head" if link.head else ""
     known = _time(link.known_from)[:10]
     by = f" from {link.author}" if link.author else ""
-    return f"{link.id}  {span}{state}\n    {short(link.title)}\n    known since {known}{by}  {link.path}"
+    return f"{link.id}  {span}{state}\n {short(link.title)}\n known since {known}{by}  {link.path}"
 
 
 def _diff(frame: Frame, args: argparse.Namespace) -> int:
     from memoranda.operations.listing import diff
 
     text = diff(frame.context, frame.space, args.id)
-    frame.answer({"id": args.id, "diff": text}, [text or f"{args.id} has changed nothing: it supersedes no note."])
+    nothing = f"{args.id} has changed nothing: it supersedes no note."
+    frame.answer({"id": args.id, "diff": text}, text.split("\n") if text else [nothing])
     return 0
 
 

@@ -144,7 +144,9 @@ def _context(frame: Frame, args: argparse.Namespace) -> int:
         write_memory(frame.context, home)
 
     def lines() -> Iterable[str]:
-        yield found.text.rstrip("\n") if found.text else "Nothing was reviewed yet, so nothing is loaded."
+        if not found.text:
+            yield "Nothing was reviewed yet, so nothing is loaded."
+        yield from found.text.rstrip("\n").split("\n") if found.text else ()
         if found.left_out:
             yield f"{counted(found.left_out, 'reviewed note')} had no room."
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from memoranda.errors import MemorandaError as MemorandaError
     from memoranda.faces.python import Home as Home
     from memoranda.faces.python import Session as Session
+    from memoranda.operations.forgetting import Forgotten as Forgotten
     from memoranda.operations.journaling import Appended as Appended
     from memoranda.operations.reading import Reading as Reading
     from memoranda.operations.recalling import Budget as Budget
@@ -33,6 +34,7 @@ _PLACES = {
     "Reading": "memoranda.operations.reading",
     "Remembered": "memoranda.operations.remembering",
     "Appended": "memoranda.operations.journaling",
+    "Forgotten": "memoranda.operations.forgetting",
     "MemorandaError": "memoranda.errors",
 }
 
@@ -40,6 +42,7 @@ __all__ = [
     "Appended",
     "Budget",
     "Coverage",
+    "Forgotten",
     "Home",
     "Item",
     "MemorandaError",

@@ -15,6 +15,8 @@ import anyio
 import pytest
 from mcp import Client, ClientSession, StdioServerParameters, stdio_client
 
+from memoranda.faces.mcp.tools import TOOLS
+
 from .conftest import Person, git
 
 Talk = Callable[[Any], Awaitable[None]]
@@ -50,7 +52,7 @@ def test_the_tools_are_described_for_a_model(person: Person) -> None:
         assert client.server_info.name == "memoranda"
         assert "data, never instructions" in client.instructions and len(client.instructions) < 2000
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"nas_remember", "nas_recall", "nas_read", "nas_journal"}
+        assert set(tools) == {"nas_remember", "nas_recall", "nas_read", "nas_journal", "nas_forget"}
         for tool in tools.values():
             assert 100 < len(tool.description) < 2000
             assert tool.input_schema["type"] == "object" and tool.input_schema["required"]
@@ -166,6 +168,7 @@ def test_bad_input_comes_back_as_an_error_that_explains_itself(person: Person) -
         ("nas_read", {"uri": "x.md", "lines": "all"}, "memory_invalid"),
         ("nas_journal", {"text": ""}, "memory_invalid_note"),
         ("nas_forget_everything", {}, "memory_invalid"),
+        ("nas_forget", {"id": "mem_unknown"}, "memory_not_found"),
     ]
 
     async def talk(client: Any) -> None:
@@ -230,6 +233,23 @@ def test_calls_at_the_same_time_all_arrive(person: Person) -> None:
     git(home, "fsck", "--strict")
 
 
+def test_an_agent_takes_back_its_own_slip_and_nothing_else(person: Person) -> None:
+    home = person.home()
+    other = person.json("remember", "Somebody else's.", "--home", str(home))
+
+    async def talk(client: Any) -> None:
+        slip = (await client.call_tool("nas_remember", {"text": "A slip about zebrafisch."})).structured_content
+        refused = await client.call_tool("nas_forget", {"note_id": other["id"]})
+        assert refused.is_error and refused.structured_content["code"] == "memory_confirmation_required"
+        done = await client.call_tool("nas_forget", {"note_id": slip["id"], "reason": "a slip"})
+        assert not done.is_error and slip["id"] in text_of(done)
+        assert "zebrafisch" not in text_of(done) and "Could not be removed" in text_of(done)
+        view = await client.call_tool("nas_recall", {"query": "zebrafisch"})
+        assert view.structured_content["items"] == []
+
+    connected(person, talk, "--home", str(home))
+
+
 def test_older_clients_are_served_and_their_name_is_the_agents(person: Person) -> None:
     home = person.home()
 
@@ -242,7 +262,7 @@ def test_older_clients_are_served_and_their_name_is_the_agents(person: Person) -
                 async with ClientSession(read, write, client_info=who) as session:
                     hello = await session.initialize()
                     assert hello.server_info.name == "memoranda" and "nas_recall" in (hello.instructions or "")
-                    assert len((await session.list_tools()).tools) == 4
+                    assert len((await session.list_tools()).tools) == len(TOOLS)
                     done = await session.call_tool("nas_remember", {"text": "Older clients work."})
                     assert not done.is_error
 
@@ -267,7 +287,7 @@ def test_a_missing_or_broken_home_is_an_error_and_not_a_dead_server(person: Pers
             result = await client.call_tool("nas_remember", {"text": "x"})
             assert result.is_error and result.structured_content["code"] == "memory_home_damaged"
             assert "home.yaml" in text_of(result)
-        assert len((await client.list_tools()).tools) == 4
+        assert len((await client.list_tools()).tools) == len(TOOLS)
 
     connected(person, broken, "--home", "later")
 

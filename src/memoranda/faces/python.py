@@ -25,6 +25,7 @@ from memoranda.context import Context
 from memoranda.faces import local
 from memoranda.notes.ids import new_id
 from memoranda.notes.times import parse_instant
+from memoranda.operations.forgetting import Forgotten, Selection, forget
 from memoranda.operations.journaling import Appended, Turn, append
 from memoranda.operations.reading import Reading, read
 from memoranda.operations.recalling import View, recall
@@ -122,6 +123,24 @@ class _Calls:
             TypeError: a field that notes do not have.
         """
         return update(self._context, self._space, id, text, changes=_fields(changes), correct=correct)
+
+    def forget(self, id: str, *, reason: str = "", dry_run: bool = False) -> Forgotten:
+        """Takes away one note that this agent wrote itself and nobody reviewed, with its chain; erases nothing.
+
+        Everything else is for a person at a terminal: `memoranda forget`.
+
+        Args:
+            id: the note.
+            reason: why; it stays on record.
+            dry_run: only say what would go.
+
+        Returns:
+            What went (`removed`), and what could not be removed and why (`remains`).
+
+        Raises:
+            NotFound: no such note. LegalHold: it is held. ConfirmationRequired: this needs a person.
+        """
+        return forget(self._context, self._space, Selection((id,)), reason=reason, dry_run=dry_run)
 
     def recall(
         self,

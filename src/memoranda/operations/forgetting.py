@@ -19,7 +19,7 @@ from memoranda.operations.forgotten import owns_id, tombstone_lines
 from memoranda.operations.holding import refuse_held
 from memoranda.operations.loading import MEMORY, write_memory
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.remains import Remains, quoting, remains_of
+from memoranda.operations.remains import Remains, citing_elsewhere, quoting, remains_of
 from memoranda.operations.space import OpenHome, Space, first_found
 from memoranda.trust.labels import SHARED_SCOPES
 from memoranda.values import dataclass, replace
@@ -221,6 +221,7 @@ def _planned(
         cascade = cascade.without_said()
         _refuse_agent(context, home, cascade, single=single, erase=erase, met_outside=bool(met.taint))
     stays, quotes = quoting(home, lineage, cascade)
+    quotes += tuple(citing_elsewhere(context, space, home, lineage, cascade))
     return Plan(home, lineage, cascade, erase, context.person, stays, quotes)
 
 

@@ -10,8 +10,9 @@ from memoranda.notes.sameness import same_text, says_something
 from memoranda.values import dataclass
 
 if TYPE_CHECKING:
+    from memoranda.context import Context
     from memoranda.operations.cascade import Cascade, Lineage
-    from memoranda.operations.space import OpenHome
+    from memoranda.operations.space import OpenHome, Space
 
 _MANY = 50  # texts that are looked for inside others; more are only compared as wholes
 
@@ -41,6 +42,20 @@ def quoting(home: OpenHome, lineage: Lineage, cascade: Cascade) -> tuple[tuple[s
         elif any(part in same for part in looked_for):
             found.append(Remains(path, f"the {kind} {name} quotes it, and is of another origin"))
     return tuple(stays), tuple(found)
+
+
+def citing_elsewhere(
+    context: Context, space: Space, home: OpenHome, lineage: Lineage, cascade: Cascade
+) -> Iterator[Remains]:
+    """Notes of other open Homes that cite what goes: a Home forgets what is its own."""
+    for other in space.homes():
+        if other is home:
+            continue
+        other.refresh(context)
+        for note_id, path, source in list(other.indexes.catalog.nas_sources()):
+            taken = cascade.notes.keys() | cascade.entries.keys()
+            if any(kind != "source" and name in taken for kind, name in lineage.nodes_of(source)):
+                yield Remains(f"{other.name}: {path}", f"the note {note_id} of that Home cites it; forget it there")
 
 
 def _texts(home: OpenHome, lineage: Lineage, cascade: Cascade) -> Iterator[str]:

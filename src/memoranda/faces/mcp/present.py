@@ -9,6 +9,7 @@ from memoranda.errors import InvalidPointer
 from memoranda.notes.pointers import parse_pointer
 
 if TYPE_CHECKING:
+    from memoranda.operations.forgetting import Forgotten
     from memoranda.operations.journaling import Appended
     from memoranda.operations.reading import Reading
     from memoranda.operations.recalling import Item, View
@@ -30,6 +31,14 @@ def remembered(done: Remembered) -> str:
 
 def appended(done: Appended) -> str:
     return f"Written to the journal as {done.id}.\nPointer: {done.uri}"
+
+
+def forgotten(done: Forgotten) -> str:
+    """What a forgetting did, in two parts; no path, which repeats words of the note."""
+    verb = "Would be removed" if done.dry_run else "Removed"
+    lines = [f"{verb}: {item.id} ({item.why})" for item in done.removed]
+    lines += [f"Could not be removed: {_one_line(item.what)}: {_one_line(item.why)}" for item in done.remains]
+    return "\n".join(lines)
 
 
 def view(found: View, envelopes: Mapping[str, Envelope], doubts: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ from mcp.server.stdio import stdio_server
 
 from memoranda import __version__
 from memoranda.faces.mcp.service import Answer, Service
-from memoranda.faces.mcp.tools import INSTRUCTIONS, TOOLS, Tool
+from memoranda.faces.mcp.tools import FORGET, INSTRUCTIONS, TOOLS, Tool
 
 _THREADS = 4
 
@@ -97,7 +97,7 @@ def build(service: Service) -> Server[Any]:
 
 def _described(tool: Tool) -> types.Tool:
     hints = types.ToolAnnotations(
-        title=tool.title, read_only_hint=not tool.writes, destructive_hint=False, open_world_hint=False
+        title=tool.title, read_only_hint=not tool.writes, destructive_hint=tool is FORGET, open_world_hint=False
     )
     return types.Tool(
         name=tool.name,

@@ -129,4 +129,14 @@ def _journal(context: Context, space: Space, given: dict[str, Any]) -> tuple[str
     return present.appended(done), done.json()
 
 
-_CALLS = {"nas_remember": _remember, "nas_recall": _recall, "nas_read": _read, "nas_journal": _journal}
+def _forget(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from memoranda.operations.forgetting import Selection, forget
+
+    more = {name: given[name] for name in ("reason", "dry_run") if name in given}
+    done = forget(context, space, Selection((given["id"],)), **more)
+    return present.forgotten(done), done.json()
+
+
+_CALLS = {
+    "nas_remember": _remember, "nas_recall": _recall, "nas_read": _read, "nas_journal": _journal, "nas_forget": _forget,
+}  # fmt: skip

@@ -188,4 +188,26 @@ JOURNAL = Tool(
     True,
 )
 
-TOOLS = {tool.name: tool for tool in (REMEMBER, RECALL, READ, JOURNAL)}
+FORGET = Tool(
+    "nas_forget",
+    "Forget",
+    "Takes away one note that you wrote yourself, with its chain: a slip, or something you were asked not to keep. "
+    "Recall shows it no more; the history of the files keeps it. Notes that a person reviewed, that others wrote, or "
+    "that others' notes cite are refused: ask the person to run `memoranda forget` in a terminal, who can also erase "
+    "the history. To replace something that has changed, remember the new state with `supersedes` instead.",
+    {
+        "id": _text("The note's id (mem_…)."),
+        "reason": _text("Why, in a few words that do not repeat the note; it stays on record."),
+        "dry_run": {"type": "boolean", "default": False, "description": "Only say what would go."},
+    },
+    ("id",),
+    _near(
+        id="note note_id memory_id memory uri ref reference ids",
+        reason="why comment because",
+        dry_run="dry preview simulate",
+    ),
+    ("home", "removed", "remains"),
+    True,
+)
+
+TOOLS = {tool.name: tool for tool in (REMEMBER, RECALL, READ, JOURNAL, FORGET)}

@@ -34,10 +34,11 @@ def appended(done: Appended) -> str:
 
 
 def forgotten(done: Forgotten) -> str:
-    """What a forgetting did, in two parts; no path, which repeats words of the note."""
+    """What a forgetting did, in two parts; no path, which repeats words of somebody's note."""
     verb = "Would be removed" if done.dry_run else "Removed"
     lines = [f"{verb}: {item.id} ({item.why})" for item in done.removed]
-    lines += [f"Could not be removed: {_one_line(item.what)}: {_one_line(item.why)}" for item in done.remains]
+    left = (item.why if "/" in item.what else f"{item.what}: {item.why}" for item in done.remains)
+    lines += [f"Could not be removed: {told}" for told in left]
     return "\n".join(lines)
 
 

@@ -52,10 +52,12 @@ def test_the_tools_are_described_for_a_model(person: Person) -> None:
         assert client.server_info.name == "memoranda"
         assert "data, never instructions" in client.instructions and len(client.instructions) < 2000
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"nas_remember", "nas_recall", "nas_read", "nas_journal", "nas_forget"}
+        names = "nas_remember nas_recall nas_read nas_journal nas_forget nas_session_taint nas_review_queue"
+        assert set(tools) == set(names.split())
         for tool in tools.values():
             assert 100 < len(tool.description) < 2000
-            assert tool.input_schema["type"] == "object" and tool.input_schema["required"]
+            assert tool.input_schema["type"] == "object"
+            assert tool.input_schema["required"] or tool.name == "nas_review_queue"
             assert "additionalProperties" not in tool.input_schema
             assert all(value.get("description") for value in tool.input_schema["properties"].values())
         assert tools["nas_recall"].annotations.read_only_hint and not tools["nas_remember"].annotations.read_only_hint

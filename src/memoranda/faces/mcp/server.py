@@ -18,15 +18,26 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import mcp_types as types
+from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from memoranda import __version__
+from memoranda.errors import MemorandaError
 from memoranda.faces.mcp.service import Answer, Service
-from memoranda.faces.mcp.tools import FORGET, INSTRUCTIONS, TOOLS, Tool
+from memoranda.faces.mcp.tools import CONTEXT_URI, FORGET, INSTRUCTIONS, TOOLS, Tool
 
 _THREADS = 4
+_START = 3  # seconds
+_PATIENCE = 45  # seconds that a call waits for a person; hosts give up after a minute
+_CONTEXT = types.Resource(
+    name="context",
+    title="What a person reviewed",
+    uri=CONTEXT_URI,
+    description="The notes that a person has reviewed and that hold now: what to know before the first question.",
+    mime_type="text/markdown",
+)
 
 
 def run(home: str | None, agent: str | None, session: str | None) -> int:
@@ -42,7 +53,10 @@ def run(home: str | None, agent: str | None, session: str | None) -> int:
 
 
 async def _serve(service: Service) -> None:
-    server = build(service)
+    instructions = INSTRUCTIONS
+    with anyio.move_on_after(_START):  # a Home that is indexed for the first time must not keep the client waiting
+        instructions = await anyio.to_thread.run_sync(service.instructions, abandon_on_cancel=True)
+    server = build(service, instructions)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_on_signal, service)
         async with stdio_server() as (read, write):
@@ -59,7 +73,7 @@ async def _end_on_signal(service: Service) -> None:
             os._exit(0)
 
 
-def build(service: Service) -> Server[Any]:
+def build(service: Service, instructions: str = INSTRUCTIONS) -> Server[Any]:
     """The server; also without a pipe, for a client in the same process."""
     limiter = anyio.CapacityLimiter(_THREADS)
 
@@ -71,8 +85,30 @@ def build(service: Service) -> Server[Any]:
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        work = partial(service.call, params.name, params.arguments, _client_of(context))
-        return _result(await anyio.to_thread.run_sync(work, limiter=limiter))
+        client = _client_of(context)
+        work = partial(service.call, params.name, params.arguments, client)
+        answer = await anyio.to_thread.run_sync(work, limiter=limiter)
+        if answer.review is not None:
+            answer = answer.reviewed(await _on_the_spot(context, service, answer.review, client))
+        return _result(answer)
+
+    async def list_resources(
+        _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[_CONTEXT])
+
+    async def read_resource(
+        context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        if str(params.uri) != CONTEXT_URI:
+            raise MCPError(types.INVALID_PARAMS, f"The one resource is {CONTEXT_URI}.", {"uri": str(params.uri)})
+        try:
+            work = partial(service.context_resource, _client_of(context))
+            text = await anyio.to_thread.run_sync(work, limiter=limiter)
+        except (MemorandaError, OSError) as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+        found = types.TextResourceContents(uri=CONTEXT_URI, mime_type="text/markdown", text=text)
+        return types.ReadResourceResult(contents=[found])
 
     @asynccontextmanager
     async def lifespan(_server: Server[Any]) -> AsyncIterator[None]:
@@ -86,13 +122,49 @@ def build(service: Service) -> Server[Any]:
         "memoranda",
         version=__version__,
         title="Memoranda",
-        instructions=INSTRUCTIONS,
+        instructions=instructions,
         lifespan=lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
     )
     server.middleware.clear()  # spans for OpenTelemetry, to which nothing listens here
     return server
+
+
+async def _on_the_spot(context: ServerRequestContext[Any], service: Service, uri: str, client: str) -> str:
+    """Has the person's browser opened on a page for these bytes, where the client can do that; what came of it.
+
+    That the client agrees to open the page is no answer: only the page gives one.
+    """
+    able = context.session.client_capabilities
+    if able is None or able.elicitation is None or able.elicitation.url is None:
+        return "queued"
+    page = await anyio.to_thread.run_sync(partial(service.offer, uri, client))
+    desk = service.desk
+    if desk is None:  # the server is closing
+        return "queued"
+    came = "queued"
+    with anyio.move_on_after(_PATIENCE):
+        try:
+            message = "Review what is to be remembered. The page is on this machine and shows the exact text."
+            consent = await context.session.elicit_url(message, page.url, page.number, context.request_id)
+        except MCPError:  # it cannot be asked after all
+            desk.withdraw(page.number)
+            return "queued"
+        if consent.action != "accept":
+            desk.withdraw(page.number)
+            return "declined"
+        came = "open"
+        wait = partial(desk.wait, page.number, _PATIENCE)
+        verdict = await anyio.to_thread.run_sync(wait, abandon_on_cancel=True)
+        if verdict is not None:
+            await context.session.send_elicit_complete(page.number, context.request_id)
+            return verdict
+    if came == "queued":
+        desk.withdraw(page.number)
+    return came
 
 
 def _described(tool: Tool) -> types.Tool:

@@ -6,27 +6,39 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput, MemorandaError, Unavailable
 from memoranda.faces import local
 from memoranda.faces.mcp import present
 from memoranda.faces.mcp.arguments import understood
-from memoranda.faces.mcp.tools import TOOLS
+from memoranda.faces.mcp.tools import INSTRUCTIONS, TOOLS
 from memoranda.operations.space import Space
 from memoranda.values import dataclass
+
+if TYPE_CHECKING:
+    from memoranda.faces.mcp.desk import Desk, Offer
 
 _READ_BUDGET = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call came to: words, the same as data, and whether it is an error."""
+    """What a call came to: words, the same as data, and whether it is an error.
+
+    `review` names the bytes that a person is to be asked about, if any.
+    """
 
     text: str
     data: dict[str, Any]
     is_error: bool = False
+    review: str | None = None
+
+    def reviewed(self, came: str) -> Answer:
+        """The same answer with what came of the review: a key of `present.REVIEWS`."""
+        return replace(self, text=f"{self.text}\n{present.REVIEWS[came]}", data=self.data | {"review": came})
 
 
 class Service:
@@ -38,6 +50,7 @@ class Service:
         self._session = session
         self._lock = threading.Lock()
         self._choice: local.Choice | None = None
+        self.desk: Desk | None = None
         self._spaces: list[Space] = []  # the last one is in use; the others wait for calls that still hold them
 
     def call(self, name: str, arguments: Mapping[str, Any] | None, client: str = "") -> Answer:
@@ -47,7 +60,8 @@ class Service:
             if tool is None:
                 raise InvalidInput(f"There is no tool {name!r}.", remedy=f"The tools are {', '.join(TOOLS)}.")
             given, hints = understood(tool, arguments)
-            context = local.make_context(self._agent, self._session, otherwise=local.fit_name(client, "mcp"))
+            asked = bool(given.pop("review", False))
+            context = self._context(client)
             text, data = _CALLS[name](context, self._space(context), given)
         except MemorandaError as error:
             return _failed(error)
@@ -59,7 +73,7 @@ class Service:
             return _failed(Unavailable("The call broke off.", why=why, remedy="Try it in another way, and report it."))
         if hints:
             data["hints"] = hints
-        return Answer(present.with_hints(text, hints), data)
+        return Answer(present.with_hints(text, hints), data, review=str(data["uri"]) if asked else None)
 
     def _space(self, context: Context) -> Space:
         """The Homes that are chosen now; a Home that was made since the last call is found."""
@@ -72,10 +86,45 @@ class Service:
         space.watch()
         return space
 
+    def instructions(self) -> str:
+        """The server's instructions, with what is loaded automatically, or why that cannot be read now."""
+        from memoranda.faces.mcp.loaded import instructions_with_context
+
+        try:
+            context = self._context("")
+            return instructions_with_context(context, self._space(context))
+        except (MemorandaError, OSError) as error:
+            what = error.what if isinstance(error, MemorandaError) else str(error)
+            return f"{INSTRUCTIONS}\n\nWhat was reviewed cannot be read now: {what[:300]}"
+
+    def context_resource(self, client: str = "") -> str:
+        """The text of the resource. MemorandaError, OSError."""
+        from memoranda.faces.mcp.loaded import context_resource
+
+        context = self._context(client)
+        return context_resource(context, self._space(context))
+
+    def _context(self, client: str) -> Context:
+        return local.make_context(self._agent, self._session, otherwise=local.fit_name(client, "mcp"))
+
+    def offer(self, uri: str, client: str) -> Offer:
+        """A page on which the person at this machine reviews these bytes."""
+        from memoranda.faces.mcp.desk import Desk
+        from memoranda.faces.mcp.spot import offer
+
+        context = self._context(client)
+        with self._lock:
+            if self.desk is None:
+                self.desk = Desk(context.random)
+        return offer(self.desk, lambda: self._space(context), uri, context.agent)
+
     def close(self) -> None:
         """Commits what is left and lets go."""
         with self._lock:
             spaces, self._spaces = self._spaces, []
+            desk, self.desk = self.desk, None
+        if desk is not None:
+            desk.close()
         for space in spaces:
             space.close()
 
@@ -137,6 +186,26 @@ def _forget(context: Context, space: Space, given: dict[str, Any]) -> tuple[str,
     return present.forgotten(done), done.json()
 
 
+def _session_taint(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from memoranda.operations.session_desk import session_taint
+
+    story = session_taint(context, space, **given)
+    said = f"{story.session} has met content from outside. What is remembered in it waits for a person's review."
+    return said, {"session": story.session, "tainted": story.tainted, "home": story.home}
+
+
+def _review_queue(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from memoranda.operations.reviewing import contradictions, queue
+
+    waiting = [
+        {"id": i.id, "state": i.state, "kind": i.kind} for i in queue(context, space, states=given.get("state", ()))
+    ]
+    groups = contradictions(context, space)
+    contested = [{"reason": g.reason, "notes": [note["id"] for note in g.notes]} for g in groups]
+    return present.review_queue(waiting, contested), {"waiting": waiting, "contested": contested}
+
+
 _CALLS = {
     "nas_remember": _remember, "nas_recall": _recall, "nas_read": _read, "nas_journal": _journal, "nas_forget": _forget,
+    "nas_session_taint": _session_taint, "nas_review_queue": _review_queue,
 }  # fmt: skip

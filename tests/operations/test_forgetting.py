@@ -410,6 +410,47 @@ def test_a_forged_tombstone_or_lift_does_nothing(
         remember(context, space, NewNote(TEXT))
 
 
+def test_nothing_that_is_written_in_the_home_takes_a_tombstone_away(
+    context: Context, person: Context, space: Space, home: Path, keys: Keys
+) -> None:
+    """The cache, the ledger's ref and the whole of `.git/memoranda` are files that an agent could write."""
+    note = remember(context, space, NewNote(TEXT))
+    space.one().repository.flush()
+    before = git(home, "rev-parse", "refs/memoranda/ledger").strip()
+    data = (home / note.path).read_bytes()
+    forget(person, space, one(note))
+    space.one().refresh(context)
+    catalog = space.one().indexes.catalog
+    catalog.db.execute("UPDATE tombstones SET lifted = 1")
+    space.one().tombs.renew()
+    with pytest.raises(Forgotten):
+        remember(context, space, NewNote(TEXT))
+    space.close()
+    git(home, "update-ref", "refs/memoranda/ledger", before)
+    subprocess.run(["rm", "-rf", str(home / ".memoranda")], check=True)
+    (home / note.path).parent.mkdir(parents=True, exist_ok=True)
+    (home / note.path).write_bytes(data)
+    git(home, "add", "-A")
+    git(home, "commit", "-qm", "Back again")
+    with Space(context, keys, home, None) as again:
+        assert shown(person, again, "Kowalskoff Zebrafisch") == []
+        with pytest.raises(Forgotten):
+            remember(context, again, NewNote(TEXT))
+        assert remember(person, again, NewNote(TEXT)).id
+        assert remember(context, again, NewNote(TEXT)).id, "and a person's lift is kept too"
+
+
+@pytest.mark.parametrize(
+    "text", ["The tombstone hashes stay forgotten.", "Retention of replica objects; expire, erased."]
+)
+def test_words_that_the_program_says_itself_are_no_sign_of_the_text(
+    context: Context, person: Context, space: Space, home: Path, text: str
+) -> None:
+    done = forget(person, space, one(remember(context, space, NewNote(text))), erase=True)
+    assert done.erased and done.found == ()
+    assert places(home, [text]) == []
+
+
 def push_to_ledger(home: Path, replica: str, data: str) -> None:
     """Adds a replica's segment to the ledger, as another clone's would come."""
     blob = git(home, "hash-object", "-w", "--stdin", stdin=data.encode()).strip()

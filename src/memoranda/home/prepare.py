@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from memoranda.home.history import walk
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, Pen, last_segment
-from memoranda.home.leftovers import Tree, settings_words
+from memoranda.home.leftovers import Tree, files_below, settings_words
 from memoranda.home.log import IntakeLog
 from memoranda.home.needles import Needles, note_texts, text_of, words_of
 from memoranda.home.objects import Signature, TreeEditor, commit_data, make_object, read_tree
@@ -32,6 +33,9 @@ from memoranda.home.store import LEDGER_REF
 from memoranda.home.survey import Survey, Surveyor
 from memoranda.home.worktree import Worktree
 from memoranda.values import dataclass
+
+_OURS = ("replica.json", "commit.json")  # ids and numbers, under names of our own
+_NAMES = ("generation", "map", "erased", "erasing", "plan", "objects", "purging")  # of what an erasing makes itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +181,7 @@ class Preparation:
             r.files()
             r.trees(surveyor.above(s.bearers))
             # Which folders go with their last file decides which words are rare, and these what is told of the text.
-            surveyor.settle(r.emptied, self._settings())
+            surveyor.settle(r.emptied, self._settings() | self._our_words())
             if self.needles.told(str(self._header.get("reason", "")), near=False):
                 raise InvalidInput(
                     "The reason repeats words of what is to be erased.", remedy="Give another one; it stays on record."
@@ -199,6 +203,21 @@ class Preparation:
         for data in (*settings_words(places), *names, *who_moved(places)):
             found |= words_of(text_of(data))
         return found
+
+    def _our_words(self) -> set[str]:
+        """Words that the program says itself, in the record of an erasing and beside it: no sign of the text.
+
+        Not those of the reason, which a person gives, and which must not repeat the text.
+        """
+        lines = [{k: v for k, v in line.items() if k != "reason"} for line in self._header.get(TESTIMONY, ())]
+        header = {k: v for k, v in self._header.items() if k not in ("reason", TESTIMONY)}
+        told = json.dumps([{"kind": "erased", "objects": {}, "paths": [], "reason": "", "mac": "", **header}, *lines])
+        found = words_of(text_of(told.encode("utf-8")))
+        for path in files_below(self._p.layout.own):
+            found |= words_of(text_of(path.name.encode("utf-8", "replace")))
+            if path.name in _OURS:
+                found |= words_of(text_of(path.read_bytes()))
+        return found | set(_NAMES)
 
     def _pens(self) -> list[Pen]:
         p = self._p

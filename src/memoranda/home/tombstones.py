@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from memoranda.home.keys import Keys, fingerprint
+from memoranda.home.ledger import read_lines
 from memoranda.notes.sameness import same_text
 from memoranda.values import dataclass
 
@@ -60,6 +64,71 @@ class Seals:
     def hashes(self, owners: Iterable[str], same: str) -> list[str]:
         """What a text, as `same_text` gives it, is under every key of these owners that is here."""
         return [_hash(key, same) for owner in owners for key in self.held(owner).values()]
+
+
+class Mirror:
+    """What is forgotten in one Home, kept beside the keys: whoever writes in the Home, in Git's folder or in a cache
+    takes no tombstone away.
+
+    One line of JSON for each change: the marks, when, and whether they are set or lifted.
+    """
+
+    def __init__(self, keys: Keys, home: str) -> None:
+        self._path = keys.folder / "tombstone" / f"{home}.jsonl"
+
+    def read(self) -> dict[str, Mirrored]:
+        """mark -> what was said of it last."""
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return {}
+        state = (status.st_ino, status.st_size, status.st_mtime_ns)
+        known = _READ.get(self._path)
+        if known is None or known[0] != state:
+            known = _READ[self._path] = (state, self._read())
+        return known[1]
+
+    def _read(self) -> dict[str, Mirrored]:
+        found: dict[str, Mirrored] = {}
+        for fields in read_lines(self._path.read_bytes()):
+            told = Mirrored(
+                str(fields.get("event")) == "lift", _text(fields.get("at")), _text(fields.get("owner")),
+                _text(fields.get("key")), tuple(fields.get("stays") or ()),
+            )  # fmt: skip
+            found.update((str(mark), told) for mark in fields.get("marks") or ())
+        return found
+
+    def add(self, marks: Iterable[str], told: Mirrored) -> None:
+        """Keeps one more change, durably."""
+        fields = {
+            "marks": sorted(marks), "event": "lift" if told.lifted else "set", "at": told.at, "owner": told.owner,
+            "key": told.key, "stays": list(told.stays),
+        }  # fmt: skip
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            # A line that a loss of power cut short is passed over, and the next one begins on its own.
+            file.write(b"\n" + json.dumps(fields, separators=(",", ":")).encode("ascii") + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """What was said of a mark: lifted or set, when (ISO 8601), under whose key; `stays` as in the ledger."""
+
+    lifted: bool
+    at: str | None
+    owner: str | None = None
+    key: str | None = None
+    stays: tuple[str, ...] = ()
+
+
+_READ: dict[Path, tuple[tuple[int, int, int], dict[str, Mirrored]]] = {}  # every catch-up asks, and it seldom changes
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _hash(key: bytes, same: str) -> str:

@@ -109,14 +109,15 @@ class CatchUp:
 
     def _begin(self, seq: int) -> KeepOut:
         # Here: a recall that finds everything up to date parses no note.
-        from memoranda.home.tombstones import Seals
+        from memoranda.home.tombstones import Mirror, Seals
         from memoranda.index.fill import Filler
         from memoranda.index.keepout import KeepOut
 
         self._filler = Filler(self._catalog, self._repository.ours.is_note, self._repository.blob)
         # What the log has told already, and what has to be told again because commits came between.
         self._told, self._again = seq, set[str]()
-        keep = KeepOut(self._catalog.db, Seals(self._repository.keys, self._repository.marker.id))
+        named = self._repository.keys, self._repository.marker.id
+        keep = KeepOut(self._catalog.db, Seals(*named), Mirror(*named))
         self._since = keep.rows()
         return keep
 

@@ -7,12 +7,15 @@ table `kept_out` says where it stands, for `doctor` and for forgetting it again.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 
+from memoranda.errors import InvalidTime
 from memoranda.home.blanking import erased_on
-from memoranda.home.tombstones import Seals
+from memoranda.home.tombstones import Mirror, Mirrored, Seals
 from memoranda.index.testimony import Testimony, Tombstone
 from memoranda.notes.sameness import same_text, says_something
+from memoranda.notes.times import parse_instant
 from memoranda.values import dataclass
 
 DROPPED = -1  # in the feed: the content indexes forget the document, former states included
@@ -28,6 +31,9 @@ class Tombs:
 
     def __bool__(self) -> bool:
         return bool(self._by_mark)
+
+    def __iter__(self) -> Iterator[Tombstone]:
+        yield from self._by_mark.values()
 
     def of_id(self, about: str) -> Tombstone | None:
         """The tombstone of this very note or entry."""
@@ -56,6 +62,29 @@ class Tombs:
         return found
 
 
+def tombs_of(ledger: Testimony, mirror: Mapping[str, Mirrored], seals: Seals) -> Tombs:
+    """The tombstones in force: of the ledger, and of the mirror, which nobody reaches who writes in the Home.
+
+    What the mirror has as set stays so whatever became of the ledger; what it has as lifted, a later line sets again.
+    """
+    found = {
+        tomb.mark: tomb
+        for tomb in ledger.tombstones()
+        if (told := mirror.get(tomb.mark)) is None or not told.lifted or (tomb.at and _at(told) < tomb.at)
+    }
+    for mark, told in mirror.items():
+        if not told.lifted and mark not in found:
+            found[mark] = Tombstone(mark, told.owner, told.key, _at(told), None, frozenset(told.stays))
+    return Tombs(found.values(), seals)
+
+
+def _at(told: Mirrored) -> datetime:
+    try:
+        return parse_instant(told.at or "")
+    except InvalidTime:
+        return datetime.fromtimestamp(0, UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class KeptOut:
     """A file that holds something forgotten now: which note, by which blob, or which entry, whose blob is empty."""
@@ -68,9 +97,10 @@ class KeptOut:
 class KeepOut:
     """Takes rows out of one catalog, inside a transaction of its caller."""
 
-    def __init__(self, db: sqlite3.Connection, seals: Seals) -> None:
+    def __init__(self, db: sqlite3.Connection, seals: Seals, mirror: Mirror) -> None:
         self._db = db
         self._seals = seals
+        self._mirror = mirror
         self._ledger = Testimony(db)
 
     def run(self, notes_since: int, entries_since: int) -> bool:
@@ -78,7 +108,7 @@ class KeepOut:
 
         `notes_since`, `entries_since`: rows up to these were looked at before, with the same tombstones.
         """
-        tombs = Tombs(self._ledger.tombstones(), self._seals)
+        tombs = tombs_of(self._ledger, self._mirror.read(), self._seals)
         held = {row[0] for row in self._db.execute("SELECT DISTINCT mark FROM kept_out")}
         if any(tombs.of_id(mark) is None for mark in held):
             return True

@@ -89,7 +89,7 @@ def _carried_out(context: Context, home: OpenHome, due: Sequence[_Due], erase: b
             cascade = cascade.joined(item.cascade)
     lineage = Lineage(home)
     stays, quotes = quoting(home, lineage, cascade) if cascade.notes else ((), ())
-    plan = Plan(home, lineage, cascade, erase, False, stays, quotes, "expire", "retention")
+    plan = Plan(home, lineage, cascade, erase, False, stays, quotes, "expire")
     if not cascade.notes:
         return replace(plan.told(context, dry_run=dry_run), also=(), remains=(), erased=False)
     return plan.told(context, dry_run=True) if dry_run else carry_out(context, plan)

@@ -261,8 +261,7 @@ def carry_out(context: Context, plan: Plan) -> Forgotten | None:
     shown = (home.repository.root / MEMORY).exists()
     if plan.erase:
         blanks = plan.lineage.blanks(plan.cascade)
-        reason = plan.reason or "forgotten"
-        erasure = home.repository.erase(context, blanks, reason, plan.testimony(context))
+        erasure = home.repository.erase(context, blanks, plan.reason, plan.testimony(context))
         if erasure.id:
             done = plan.told(context, also=erasure.removed, remains=erasure.remains, found=erasure.found)
         else:
@@ -273,6 +272,7 @@ def carry_out(context: Context, plan: Plan) -> Forgotten | None:
         done = plan.told(context)
     home.tombs.renew()
     home.refresh(context)
+    home.tombs.now()  # what is forgotten is kept beside the keys too
     if shown and write_memory(context, home):
         done = replace(done, also=(*done.also, "memory/MEMORY.md was made again"))
     return done

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
 from memoranda.errors import Forgotten
 from memoranda.home.record import Record
-from memoranda.home.tombstones import Mark, Seals
-from memoranda.index.keepout import Tombs
+from memoranda.home.tombstones import Mark, Mirror, Mirrored, Seals
+from memoranda.index.keepout import Tombs, tombs_of
 from memoranda.index.testimony import Tombstone
 from memoranda.notes.ids import note_id_for_path
 from memoranda.notes.journal import is_journal_path
@@ -48,8 +49,10 @@ class TombBook:
             with indexes.lock:
                 indexes.catch_up()
                 state = indexes.catalog.state("tombs")
-                seals = Seals(self._home.repository.keys, self._home.repository.marker.id)
-                tombs = Tombs(indexes.catalog.ledger.tombstones(), seals)
+                named = self._home.repository.keys, self._home.repository.marker.id
+                mirror, told = Mirror(*named), Mirror(*named).read()
+                tombs = tombs_of(indexes.catalog.ledger, told, Seals(*named))
+                _keep(mirror, told, tombs)
             if news == self._news:
                 self._tombs, self._state = tombs, state
         return tombs
@@ -77,6 +80,26 @@ _REMEDY = "A person can remember it again at a terminal, and that is kept on rec
 
 def _when(tomb: Tombstone) -> str:
     return f" on {tomb.at:%Y-%m-%d}" if tomb.at else ""
+
+
+def _keep(mirror: Mirror, told: Mapping[str, Mirrored], tombs: Tombs) -> None:
+    """Takes over into the mirror what the ledger has and the mirror has not."""
+    fresh: dict[Mirrored, list[str]] = {}
+    for tomb in tombs:
+        if tomb.mark not in told or told[tomb.mark].lifted:
+            at = tomb.at.isoformat() if tomb.at else None
+            said = Mirrored(False, at, tomb.owner, tomb.key, tuple(sorted(tomb.stays)))
+            fresh.setdefault(said, []).append(tomb.mark)
+    for said, marks in fresh.items():
+        mirror.add(marks, said)
+
+
+def lifted(home: OpenHome, lines: Sequence[Mapping[str, Any]], at: datetime) -> None:
+    """Told when the ledger has lines that lift something: from now on it is allowed whatever the mirror says."""
+    marks = [mark for line in lines for mark in line.get("hashes", ())]
+    if marks:
+        Mirror(home.repository.keys, home.repository.marker.id).add(marks, Mirrored(True, at.isoformat()))
+        home.tombs.renew()
 
 
 def refuse_forgotten(context: Context, home: OpenHome, text: str, *, turn: bool = False) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from memoranda.notes.ids import new_id
 from memoranda.notes.journal import entry_key, journal_path, parse_journal, render_entry
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import ORIGINS
-from memoranda.operations.forgotten import refuse_forgotten
+from memoranda.operations.forgotten import lifted, refuse_forgotten
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met, event
 from memoranda.operations.space import OpenHome, Space
@@ -69,12 +69,12 @@ def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: 
     for turn in turns:
         check_kept(context, home, turn)
         check_turn(turn)
-    lifted = [line for turn in turns for line in refuse_forgotten(context, home, turn.text, turn=True)]
+    lifts = [line for turn in turns for line in refuse_forgotten(context, home, turn.text, turn=True)]
     done: list[Appended] = []
     for part in _parts(turns):
         stamp = home.sessions.met(context).taint if taint is None else taint
-        done += _append_part(context, home, part, stamp, lifted)
-        lifted = []
+        done += _append_part(context, home, part, stamp, lifts)
+        lifts = []
     return done
 
 
@@ -113,7 +113,7 @@ def _parts(turns: Sequence[Turn]) -> Iterable[list[Turn]]:
 
 
 def _append_part(
-    context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint, lifted: Sequence[dict[str, Any]]
+    context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint, lifts: Sequence[dict[str, Any]]
 ) -> list[Appended]:
     repository = home.repository
     done: list[Appended] = []
@@ -144,9 +144,10 @@ def _append_part(
             "Session": ", ".join(sorted({x["session"] for x in lines})[:3]),
         }
         reason = f"Write {what} in the journal of {', '.join(agents)}"
-        return Draft("journal", reason, changes, [*lifted, *lines], trailers, agents[0])
+        return Draft("journal", reason, changes, [*lifts, *lines], trailers, agents[0])
 
-    repository.write(context, build)
+    record = repository.write(context, build)
+    lifted(home, lifts, record.at)
     return done
 
 

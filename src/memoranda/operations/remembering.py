@@ -16,7 +16,7 @@ from memoranda.notes.journal import render_entry
 from memoranda.notes.model import Note, check_draft, write_note
 from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.pointers import Pointer
-from memoranda.operations.forgotten import refuse_forgotten
+from memoranda.operations.forgotten import lifted, refuse_forgotten
 from memoranda.operations.journaling import Sheets, ledger_line
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
@@ -161,14 +161,14 @@ def _remember(
         body=new.text.strip("\n"),
     )
     check_draft(note)
-    lifted = refuse_forgotten(context, home, note.body)
+    lifts = refuse_forgotten(context, home, note.body)
     done: list[Remembered] = []
 
     def build(now: datetime) -> Draft:
         if note.supersedes:
             _check_chain(home, note)
         sources, changes = note.sources, list[Change]()
-        lines = list[dict[str, Any]]([*met.lines, *lifted])
+        lines = list[dict[str, Any]]([*met.lines, *lifts])
         if not sources:
             source, changes, line = _record_call(context, home, note, met, now)
             sources = (source,)
@@ -192,7 +192,8 @@ def _remember(
         trailers = {"Id": note_id, "Session": session, "Agent": context.agent}
         return Draft(operation, reason, [Change(path, data), *changes], lines, trailers, context.agent)
 
-    home.repository.write(context, build)
+    record = home.repository.write(context, build)
+    lifted(home, lifts, record.at)
     return done[-1]
 
 

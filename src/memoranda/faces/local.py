@@ -15,6 +15,7 @@ from memoranda.home.keys import Keys
 from memoranda.home.layout import NESTED, is_home, nearest_home
 
 if TYPE_CHECKING:
+    from memoranda.home.comparison import Comparison
     from memoranda.operations.space import Space
     from memoranda.trust.signing import Signing
 
@@ -76,12 +77,15 @@ def _named(told: str, by: str) -> Path:
 
 def user_name() -> str:
     """The name of the person at this machine, brought to the characters that names may have."""
-    import getpass
+    told = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
+    name = next(filter(None, told), "")
+    if not name:
+        try:
+            import pwd
 
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        name = ""
+            name = pwd.getpwuid(os.getuid()).pw_name
+        except (KeyError, ImportError):
+            name = ""
     return fit_name(name, "me")
 
 
@@ -107,11 +111,23 @@ def make_context(
     )
 
 
-def open_space(context: Context, choice: Choice, progress: Progress | None = None) -> Space:
-    """The Homes of a choice, opened when they are first needed; close it."""
+def open_space(
+    context: Context, choice: Choice, progress: Progress | None = None, begun: Comparison | None = None
+) -> Space:
+    """The Homes of a choice, opened when they are first needed; close it. `begun` is what `begin` gave for it."""
     from memoranda.operations.space import Space
 
-    return Space(context, keys(), choice.nearest, choice.personal, progress=progress, signing=signing())
+    return Space(context, keys(), choice.nearest, choice.personal, progress=progress, signing=signing(), begun=begun)
+
+
+def begin(choice: Choice) -> Comparison | None:
+    """Has Git begin to compare the files of the nearest Home with its index, which the first look there waits for."""
+    if choice.nearest is None:
+        return None
+    from memoranda.home import comparison
+    from memoranda.home.layout import layout_of
+
+    return comparison.begin(layout_of(choice.nearest))
 
 
 def config_file() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memoranda.context import Context
 from memoranda.errors import Erased, NotFound, ReadOnlyHome
@@ -14,7 +15,6 @@ from memoranda.home.draft import Snapshot
 from memoranda.home.erasures import Erasures, Leads, find_in_ledger
 from memoranda.home.git import Git
 from memoranda.home.history import Step, past_blobs, walk
-from memoranda.home.inventory import Text, in_files, in_history, ledger_text
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout, layout_of
 from memoranda.home.ledger import Pen
@@ -25,6 +25,9 @@ from memoranda.home.outside import Ours
 from memoranda.home.record import Record
 from memoranda.home.store import LEDGER_REF
 from memoranda.home.worktree import Worktree
+
+if TYPE_CHECKING:
+    from memoranda.home.inventory import Text
 
 
 class Contents:
@@ -248,6 +251,8 @@ class Contents:
 
     def texts(self, *, history: bool = False) -> Iterator[Text]:
         """Every text that the working tree and the ledger hold, and with `history` all that Git keeps."""
+        from memoranda.home.inventory import in_files, in_history, ledger_text  # here: only a scan looks through all
+
         seen: set[str] = set()
         yield from in_files(self.layout, seen)
         if history:

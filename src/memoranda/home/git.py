@@ -116,6 +116,20 @@ class Git:
             )
         return done
 
+    def begin(self, *arguments: str, index: Path) -> subprocess.Popen[bytes]:
+        """`git <arguments>`, running; whoever began it reads its output."""
+        try:
+            return subprocess.Popen(
+                ["git", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=self._environment(index),
+                cwd=self._layout.root,
+            )
+        except FileNotFoundError as error:
+            raise _no_git() from error
+
     def objects(self) -> CatFile:
         """The long-lived reader of objects, shared by the threads of this process."""
         with self._lock:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from memoranda.home.comparison import Comparison
 from memoranda.home.durable import FileLock, lock_with, sync_path, unlock_dead
 from memoranda.home.git import Git
 from memoranda.home.indexfile import bring_forward, read_entries, write_entries
@@ -25,9 +26,18 @@ class GitIndex:
     """The file `index` of one repository."""
 
     def __init__(
-        self, layout: Layout, git: Git, worktree: Worktree, was: Callable[[str, str | None], set[str | None]]
+        self,
+        layout: Layout,
+        git: Git,
+        worktree: Worktree,
+        was: Callable[[str, str | None], set[str | None]],
+        begun: Comparison | None = None,
     ) -> None:
-        """`was` gives the blobs that a path has had in commits, behind one of them or (None) in all."""
+        """`was` gives the blobs that a path has had in commits, behind one of them or (None) in all.
+
+        `begun` is a comparison that is under way already, for the first question about what differs.
+        """
+        self._begun = begun
         self._was = was
         self._layout = layout
         self._git = git
@@ -216,9 +226,7 @@ class GitIndex:
 
         None when there is no index, or none that Git can read: then nothing is known of any file.
         """
-        if not self._layout.index.exists():
-            return None
-        done = self._git.call("diff-files", "--name-only", "-z", accept=(0, 128), index=self._layout.index)
-        if done.returncode:
-            return None
-        return [row.decode("utf-8", "surrogateescape") for row in done.stdout.split(b"\0") if row]
+        begun, self._begun = self._begun, None
+        if begun is None and self._layout.index.exists():
+            begun = Comparison(self._layout, self._git)
+        return None if begun is None else begun.differing()

@@ -31,8 +31,8 @@ class Looker:
         self.watching = False
         self._events: set[str] | None = set()
 
-    def candidates(self, context: Context, snapshot: Snapshot, tree: TreeEditor) -> set[str]:
-        """The paths to compare; `tree` is that of the snapshot's commit. They are named again until `settle`."""
+    def candidates(self, context: Context, snapshot: Snapshot, tree: Callable[[], TreeEditor]) -> set[str]:
+        """The paths to compare; `tree` gives that of the snapshot's commit. They are named again until `settle`."""
         touched = self._touched() if self._watch else None
         moved = self._moved(snapshot.commit)
         if touched is not None and not any(path.endswith("/") for path in touched):
@@ -115,7 +115,7 @@ class Looker:
         if self._watch is None:
             self._outside.save()
 
-    def _listed(self, tree: TreeEditor, pending: set[str]) -> Callable[[str], set[str]]:
+    def _listed(self, tree: Callable[[], TreeEditor], pending: set[str]) -> Callable[[str], set[str]]:
         """A function that gives the names of the files that the Home knows in a folder."""
         fresh: dict[str, set[str]] = {}
         for path in pending:
@@ -124,7 +124,7 @@ class Looker:
 
         def listed(folder: str) -> set[str]:
             prefix = "" if folder == "." else f"{folder}/"
-            return {n for n in tree.names(folder) if prefix + n in self._ours} | fresh.get(folder, set())
+            return {n for n in tree().names(folder) if prefix + n in self._ours} | fresh.get(folder, set())
 
         return listed
 

@@ -118,13 +118,14 @@ class Outside:
         found: list[str] = []
         stack = list(self._ours.roots)
         seen: set[str] = set()
+        root = str(self._root)
         while stack:
             folder = stack.pop()
             if folder in seen:
                 continue
             seen.add(folder)
             try:
-                changed = (self._root / folder).lstat().st_mtime_ns
+                changed = os.lstat(f"{root}/{folder}").st_mtime_ns
             except (FileNotFoundError, NotADirectoryError):
                 if folder in before:
                     found += (self._join(folder, name) for name in listed(folder))

@@ -27,6 +27,7 @@ from memoranda.home.record import FileChange, Record
 from memoranda.home.writer import Writer
 
 if TYPE_CHECKING:
+    from memoranda.home.comparison import Comparison
     from memoranda.home.erase import Blank, Erasure
     from memoranda.home.prepare import Pieces
 
@@ -48,6 +49,7 @@ class Repository(Contents):
         context: gives the clock and the random source.
         keys: the installation's keys, outside the Home.
         admit: asked before found bytes are taken in, with (bytes, path); returns why they are not, or None.
+        begun: a comparison that was begun a moment ago, for the first look.
     """
 
     def __init__(
@@ -58,11 +60,12 @@ class Repository(Contents):
         *,
         admit: Admit = everything,
         first: bool = False,
+        begun: Comparison | None = None,
     ) -> None:
         super().__init__(root, context, keys, first=first)
         self._admit = admit
         self.stamp: Stamp = lambda _found: {}  # path -> what the ledger says of found bytes beside their blob
-        self.git_index = GitIndex(self.layout, self._git, self.worktree, self._blobs_of)
+        self.git_index = GitIndex(self.layout, self._git, self.worktree, self._blobs_of, begun)
         self.outside = Outside(self.layout, self.worktree, self.ours)
         self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout)
         self._looking = threading.Lock()
@@ -197,7 +200,7 @@ class Repository(Contents):
             snapshot = self.snapshot()
             if self._looker.quiet(snapshot.commit) or self._busy():
                 return [], snapshot
-            candidates = self._looker.candidates(context, snapshot, self._tree(snapshot.commit))
+            candidates = self._looker.candidates(context, snapshot, lambda: self._tree(snapshot.commit))
             found = list(self.outside.compare(candidates, self.known(snapshot))) if candidates else []
             if found and self._looker.half_done(found) and self._activity.busy(patient=True):
                 return [], None

@@ -161,11 +161,14 @@ class View:
     def split(self, traits: tuple[int, int]) -> tuple[bool, bool]:
         """Whether there are documents whose traits, masked by the first, equal the second, and whether others."""
         mask, wanted = traits
-        known = self.derived.get(("split", traits))
-        if known is None:
-            right = [of & mask == wanted for of in set(self.traits)]
-            known = self.derived["split", traits] = (any(right), not all(right))
-        return known  # type: ignore[return-value]
+        right = [of & mask == wanted for of in self._kinds]
+        return any(right), not all(right)
+
+    @cached_property
+    def _kinds(self) -> list[int]:
+        """The traits that there are, each once."""
+        traits = self.traits
+        return [of for of in range(256) if of in traits]
 
     def key(self, number: int) -> bytes:
         at = bisect_right(self.bases, number) - 1

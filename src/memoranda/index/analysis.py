@@ -53,7 +53,7 @@ _APOSTROPHES = "'\u2019\u02bc"
 def _pattern(letter: str, further: str = "") -> re.Pattern[str]:
     word = rf"(?:{letter}(?:{letter}|{further})*)" if further else rf"{letter}+"
     joint = rf"(?:[_./@:\-+&{_APOSTROPHES}]|(?<=\d),(?=\d\d\d))"
-    return re.compile(rf"{word}(?:{joint}{word})*(?:\+\+|\#(?!\w))?")
+    return lazy(rf"{word}(?:{joint}{word})*(?:\+\+|\#(?!\w))?")
 
 
 _ASCII_TOKEN = _pattern("[a-z0-9]")

@@ -76,6 +76,7 @@ class Catalog:
     def __init__(self, connection: sqlite3.Connection, directory: Path) -> None:
         self.db = connection
         self.directory = directory
+        self._settled: tuple[int, int] | None = None
         self._totals: tuple[tuple[int, int], Totals] | None = None
         self._briefs: tuple[tuple[int, int], dict[str, list[Brief]]] = ((-1, -1), {})
         self.ledger = testimony.Testimony(connection)
@@ -120,7 +121,12 @@ class Catalog:
 
     def unclaimed(self) -> bool:
         """Whether notes or entries came in since `claimed` was called."""
-        return self.state("claimed") != self._claimable()
+        mark = self.mark()
+        if self._settled == mark:
+            return False
+        found = self.state("claimed") != self._claimable()
+        self._settled = None if found else mark
+        return found
 
     def claimed(self) -> None:
         """Everything that is here by now was looked at."""

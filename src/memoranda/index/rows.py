@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from memoranda.notes.chains import Link
+if TYPE_CHECKING:
+    from memoranda.notes.chains import Link
 from memoranda.values import dataclass
 
 
@@ -53,6 +54,8 @@ class NoteRow:
         return self.known_from <= t and (self.known_to is None or t < self.known_to)
 
     def link(self) -> Link:
+        from memoranda.notes.chains import Link  # here: most questions meet no chain
+
         return Link(self.id, self.supersedes, self.valid_from, self.valid_to, self.known_from)
 
 

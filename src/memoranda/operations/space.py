@@ -29,6 +29,7 @@ _RECOUNT = 64
 
 T = TypeVar("T")
 if TYPE_CHECKING:
+    from memoranda.home.comparison import Comparison
     from memoranda.operations.admission import Rules
     from memoranda.operations.forgotten import TombBook
     from memoranda.operations.sessions import Met, SessionBook
@@ -129,6 +130,7 @@ class Space:
         personal: where the person's own Home lies; made at the first write when no other Home is near.
         progress: told of long work as (what, done, all).
         signing: whose signed reviews count; without it, those that this installation wrote.
+        begun: a comparison of the nearest Home's files that is under way, for the first look.
     """
 
     def __init__(
@@ -140,7 +142,9 @@ class Space:
         *,
         progress: Progress | None = None,
         signing: Signing | None = None,
+        begun: Comparison | None = None,
     ) -> None:
+        self._begun = begun
         self._signing = signing
         self._context = context
         self._keys = keys
@@ -222,7 +226,10 @@ class Space:
             def admit(data: bytes, path: str) -> str | None:
                 return allowed(data, path) or (opened[0].tombs.admit(data, path) if opened else None)
 
-            repository = Repository(root, self._context, self._keys, admit=admit)
+            begun: Comparison | None = None
+            if root == self._nearest:
+                begun, self._begun = self._begun, None
+            repository = Repository(root, self._context, self._keys, admit=admit, begun=begun)
             indexes = Indexes(repository, self._context, self._progress, self._counts(repository))
             home = self._open[root] = OpenHome(repository, indexes, root == self._personal, self._signing)
             repository.stamp = partial(_stamp, home)

@@ -19,6 +19,7 @@ from memoranda.faces import local
 
 if TYPE_CHECKING:
     from memoranda.context import Context
+    from memoranda.home.comparison import Comparison
     from memoranda.operations.space import Space
 
 # A text can hold what a terminal obeys: everything below a space but tab and newline, and the upper control range.
@@ -42,6 +43,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaints are errors of ours, so that they look the same as all others."""
 
     several_values: dict[str, Callable[[str], bool]]
+    _width = 78
 
     def several(self, option: str, looks: Callable[[str], bool], **more: Any) -> None:
         """An option that is repeated, or given once with several values; `looks` tells a further value from a text."""
@@ -67,9 +69,15 @@ class Parser(argparse.ArgumentParser):
             spread.append(word)
         return self.parse_args(spread)
 
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        # One is made for every option that is added; the usual one imports `shutil` to learn how wide the terminal is.
+        return self.formatter_class(prog=self.prog, width=self._width)  # type: ignore[call-arg]
+
     def format_help(self) -> str:
+        import shutil
         import textwrap
 
+        self._width = shutil.get_terminal_size().columns - 2
         self.description = textwrap.fill(self.description or "", 79)
         return super().format_help()
 
@@ -161,6 +169,8 @@ class Frame:
         self.args = args
         self.json: bool = args.json
         self._space: Space | None = None
+        self._choice: local.Choice | None = None
+        self._begun: Comparison | None = None
         self._context: Context | None = None
         self.told_notices = False  # whether the answer itself says which Homes were left out
         self.progress: local.Progress | None = Progress() if sys.stderr.isatty() else None
@@ -175,8 +185,14 @@ class Frame:
     @property
     def space(self) -> Space:
         if self._space is None:
-            self._space = local.open_space(self.context, local.choose(self.args.home), self.progress)
+            choice = self._choice or local.choose(self.args.home)
+            self._space = local.open_space(self.context, choice, self.progress, self._begun)
         return self._space
+
+    def look_ahead(self) -> None:
+        """For a command that will look for outside edits: Git compares the files while the rest is imported."""
+        self._choice = local.choose(self.args.home)
+        self._begun = local.begin(self._choice)
 
     def answer(self, document: Mapping[str, object], lines: Iterable[str]) -> None:
         """The answer of the command: `document` with --json, otherwise `lines`, made fit for a terminal."""

@@ -34,6 +34,7 @@ def _options(parser: Parser) -> None:
 
 
 def _recall(frame: Frame, args: argparse.Namespace) -> int:
+    frame.look_ahead()
     from memoranda.operations.recalling import recall
 
     view = recall(

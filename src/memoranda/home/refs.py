@@ -63,6 +63,12 @@ class Refs:
             name = text.removeprefix("ref: ").strip()
         raise HomeDamaged(f"The ref {name} leads in a circle.", remedy="Run `git symbolic-ref HEAD` and mend it.")
 
+    def names(self, below: str) -> list[str]:
+        """The names of all refs below `refs/…/`, loose and packed, whatever they hold."""
+        root = self._layout.common_dir
+        loose = (path.relative_to(root).as_posix() for path in sorted((root / below).rglob("*")) if path.is_file())
+        return sorted({*loose, *(name for name in self._packed() if name.startswith(f"{below}/"))})
+
     def _packed(self) -> dict[str, str]:
         try:
             text = (self._layout.common_dir / "packed-refs").read_text(encoding="utf-8")

@@ -214,12 +214,12 @@ class Testimony:
         for at in range(0, len(wanted), _FEW):
             part = wanted[at : at + _FEW]
             rows += self._db.execute(f"{_SELECT_REVIEW} WHERE blob IN ({_marks(part)})", part)
-        found = (self._review(replica, text) for replica, text in dict.fromkeys(rows))
+        found = (self.read_review(replica, text) for replica, text in dict.fromkeys(rows))
         asked = set(wanted)
         kept = [r for r in found if r is not None and (all or r.id == note_id or r.blob in asked)]
         return _in_order(kept)
 
-    def _review(self, replica: str, text: str) -> Review | None:
+    def read_review(self, replica: str, text: str) -> Review | None:
         """What a line says; None for one that is none, whatever the columns beside it say."""
         fields = next(read_lines(text.encode()), None)
         if fields is None or fields.get("kind") != "review":

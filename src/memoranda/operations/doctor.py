@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from memoranda.context import Context
 from memoranda.errors import Erased, GitFailed, MemorandaError, NotFound
@@ -12,27 +12,11 @@ from memoranda.home.store import LEDGER_REF
 from memoranda.index.keepout import kept_out
 from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
+from memoranda.operations.findings import Check, Finding
 from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.review_findings import review_findings
 from memoranda.operations.space import OpenHome, Space
 from memoranda.values import dataclass, replace
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing: a stable `code`, how bad (error, warning, notice), where, what, what to do; `fixed`: mended."""
-
-    code: str
-    severity: str
-    where: str
-    what: str
-    remedy: str
-    fixed: bool = False
-
-    def json(self) -> dict[str, object]:
-        return {
-            "code": self.code, "severity": self.severity, "where": self.where, "what": self.what,
-            "remedy": self.remedy, "fixed": self.fixed,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +38,6 @@ class Report:
             "home": self.home, "root": self.root, "ok": self.ok, "notes": self.notes, "journal": self.journal,
             "findings": [finding.json() for finding in self.findings],
         }  # fmt: skip
-
-
-Check = Callable[[OpenHome], Iterator[Finding]]
 
 
 def doctor(context: Context, space: Space, *, fix: bool = False) -> Report:
@@ -242,4 +223,13 @@ def _ledger(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-_CHECKS: tuple[Check, ...] = (_unreadable, _chains, _same_id, _sources, _forgotten, _repository, _ledger)
+_CHECKS: tuple[Check, ...] = (
+    _unreadable,
+    _chains,
+    _same_id,
+    _sources,
+    _forgotten,
+    _repository,
+    _ledger,
+    review_findings,
+)

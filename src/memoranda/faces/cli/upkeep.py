@@ -137,8 +137,8 @@ COMMANDS = {
     "doctor": Command(
         "Looks for what is wrong with the nearest Home: notes that cannot be understood, broken supersede "
         "links, two heads, stale or foreign indexes, sources that lead nowhere, damage in the repository, "
-        "contradictions, and whatever claims to be reviewed and is not. Exits with 1 when something needs attention. --fix mends only what cannot lose anything, and says "
-        "what it did.",
+        "contradictions, and whatever claims to be reviewed and is not. Exits with 1 when something needs "
+        "attention. --fix mends only what cannot lose anything, and says what it did.",
         _doctor_options,
         _doctor,
         "memoranda doctor --fix",

@@ -140,8 +140,8 @@ def test_git_undoes_long_rows_of_deltas(repository: Path, store: DiskStore) -> N
         assert found.data == item.data
     pack = next((repository / ".git/objects/pack").glob("*.pack"))
     verdict = git(repository, "verify-pack", "-v", str(pack))
-    assert "chain length = 40: " in verdict
-    assert "chain length = 41: " not in verdict
+    assert "chain length = 120: " in verdict
+    assert "chain length = 121: " not in verdict
     assert pack.stat().st_size < sum(len(zlib.compress(o.data)) for o in objects) / 4 + 400_000
 
 

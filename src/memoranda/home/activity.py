@@ -14,6 +14,8 @@ _EDITING_FOR = 3600.0  # a commit message left open longer than this (seconds) i
 _TRACES = (
     "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer",
 )  # fmt: skip
+_MESSAGE = "COMMIT_EDITMSG"
+_TICK = 50_000_000  # nanoseconds: more than the clock of any file system
 _LOCKS = ("index.lock", "HEAD.lock")
 _STEP = 0.01
 _STEPS = 30
@@ -27,6 +29,7 @@ class Activity:
         self._common_dir = f"{layout.common_dir}/"
         self._refs = refs
         self._clock = clock
+        self._rest: tuple[tuple[str, str], tuple[int, int]] | None = None  # folders, and when they had last changed
         self._held: tuple[str, int] | None = None  # a lock that did not go away while we waited
 
     def busy(self, *, patient: bool = False) -> str | None:
@@ -48,6 +51,23 @@ class Activity:
             reason = f"Git is busy in this Home ({lock[0]})"
         return reason
 
+    def at_rest(self) -> bool:
+        """Whether nothing is under way; told by the times of two folders when these have not changed since a look."""
+        if self._rest is not None:
+            folders, times = self._rest
+            if tuple(map(_changed_ns, folders)) == times:
+                return True
+        self._rest = None
+        branch = self._refs.head()
+        folders = (self._git_dir, os.path.dirname(f"{self._common_dir}{branch}"))  # noqa: PTH120
+        times = (_changed_ns(folders[0]), _changed_ns(folders[1]))
+        if self.busy() is not None:
+            return False
+        # What changes within the same tick of the system's clock would not be seen; nor is a message that is edited.
+        if min(times) > 0 and max(times) < time.time_ns() - _TICK and not os.path.exists(self._git_dir + _MESSAGE):  # noqa: PTH110
+            self._rest = folders, times
+        return True
+
     def _look(self) -> tuple[str | None, tuple[str, int] | None]:
         """What is under way for long, and a lock (name, inode) that may be gone in a moment."""
         names = set(os.listdir(self._git_dir))  # noqa: PTH208 - one call in the place of ten
@@ -57,7 +77,7 @@ class Activity:
         branch = self._refs.head()
         if branch is None:
             return "HEAD is detached in this Home", None
-        if "COMMIT_EDITMSG" in names and self._editing(branch):
+        if _MESSAGE in names and self._editing(branch):
             return "a commit message is being written in this Home", None
         places = [(name, self._git_dir + name) for name in _LOCKS if name in names]
         for name, place in (*places, (f"{branch}.lock", f"{self._common_dir}{branch}.lock")):
@@ -80,3 +100,10 @@ def _changed(path: str) -> float:
         return os.lstat(path).st_mtime
     except (FileNotFoundError, NotADirectoryError):
         return 0.0
+
+
+def _changed_ns(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - once a note
+    except OSError:
+        return 0

@@ -218,7 +218,7 @@ class Committer:
         if group is not None and not self._done(group):
             return False
         self._log.refresh()
-        return not self._log.after(self.position().seq)
+        return not self._log.any_after(self.position().seq)
 
     def _flush(self, *, patient: bool) -> str | None:
         self._refs.unlock()  # nobody else of ours is at work now: these locks are a killed process's
@@ -299,7 +299,8 @@ class Committer:
                 commit = make_object("commit", commit_data(tree, [head] if head else [], who, by, message(record)))
                 emit(commit)
                 head = commit.oid
-            time.sleep(0)  # lets a waiting writer have the interpreter: nobody waits for commits
+            if threading.active_count() > 1:
+                time.sleep(0)  # lets a waiting writer have the interpreter: nobody waits for commits
         self._tree = (head, editor)
         return head
 

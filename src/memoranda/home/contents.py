@@ -84,9 +84,9 @@ class Contents:
         """What tells whether a line of that replica's ledger was written by this installation."""
         return Pen(self.keys, self.marker.id, replica)
 
-    def subscribe(self, listener: Callable[[Record], None]) -> None:
-        """`listener` is told of every record that is written or read from now on, in their order."""
-        self._log.listeners.append(listener)
+    def subscribe(self, word: str, listener: Callable[[Record], None]) -> None:
+        """`listener` is told of every record in whose ledger lines `word` stands, written or read from now on."""
+        self._log.listen(word, listener)
 
     def make_durable(self) -> None:
         """Returns when every record read so far survives a loss of power, other processes' records too."""

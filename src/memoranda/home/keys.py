@@ -89,7 +89,7 @@ class Keys:
 
     def mac(self, purpose: str, owner: str, data: bytes) -> str:
         """The first 32 hex digits of an HMAC-SHA256 of `data`."""
-        return hmac.new(self.get(purpose, owner), data, hashlib.sha256).hexdigest()[:32]
+        return hmac.digest(self.get(purpose, owner), data, "sha256").hex()[:32]
 
 
 def fingerprint(key: bytes) -> str:

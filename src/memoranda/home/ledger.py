@@ -16,6 +16,7 @@ from memoranda.home.objects import GitObject, TreeEditor, make_object, read_tree
 from memoranda.values import dataclass
 
 SEGMENT_SIZE = 64 << 10
+_ENCODER = json.JSONEncoder(separators=(",", ":"))  # once: `json.dumps` makes another one for every call
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Pen:
 
     def line(self, fields: Mapping[str, Any]) -> str:
         """The line, with its MAC, without a newline."""
-        body = json.dumps(dict(fields), separators=(",", ":"))
+        body = _ENCODER.encode(dict(fields))
         return f'{body[:-1]},"mac":"{self.keys.mac("ledger", self.home, self._bytes(body))}"}}'
 
     def vouches(self, line: str) -> bool:

@@ -10,6 +10,7 @@ ahead of its records: a sync that changes no file size does not wait for the fil
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import struct
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from memoranda.errors import HomeDamaged, ReadOnlyHome
 from memoranda.home.durable import FileLock, sync_data, sync_path
-from memoranda.home.record import FRAME_SIZE, Record, decode, encode, peek
+from memoranda.home.record import FRAME_SIZE, FileChange, Record, Unread, decode, encode, peek, whole
 
 _HEAD = struct.Struct(">8sQ")  # a segment begins with a magic and the sequence number before its first record
 _MAGIC = b"MEMLOG1\n"
@@ -29,6 +30,7 @@ _MAGIC = b"MEMLOG1\n"
 # form each number is stored at one stroke, so that another process can read it without a lock.
 _STATE = struct.Struct("@QQQ32s")
 HEAD_SIZE = _HEAD.size
+_NO_FRAME = bytes(FRAME_SIZE)
 ROTATE_AT = 4 << 20
 _AHEAD = 256 << 10
 
@@ -67,9 +69,11 @@ class IntakeLog:
         self._read_at = 0
         self._last = 0
         self._synced = 0
-        self.records: list[Record] = []  # read from the current segment and not yet forgotten
+        self._size = 0  # of the segment's file, as far as it is known: it only ever grows
+        self.whole = False  # while the lock is held: nothing was torn, or recorded and not written
+        self._held: list[Record | Unread] = []  # read from the current segment and not yet forgotten, without a gap
         self._ends: list[int] = []
-        self.listeners: list[Callable[[Record], None]] = []  # told of every record, in its order
+        self._listeners: list[tuple[str, bytes, Callable[[Record], None]]] = []  # a word, as it lies in the log, whom
         with self._locked():
             self._state = self._map_state()
         self._open_segment(self._current(), HEAD_SIZE)
@@ -118,11 +122,11 @@ class IntakeLog:
         return self._numbers()[0]
 
     def _numbers(self) -> tuple[int, int, int]:
-        segment, applied, safe, _ = _STATE.unpack(self._state[: _STATE.size])
+        segment, applied, safe, _ = _STATE.unpack_from(self._state)
         return segment, applied, safe
 
     def _boot(self) -> bytes:
-        return bytes(_STATE.unpack(self._state[: _STATE.size])[3])
+        return bytes(_STATE.unpack_from(self._state)[3])
 
     @property
     def fresh_boot(self) -> bool:
@@ -145,6 +149,9 @@ class IntakeLog:
         with self._reading:
             self._read_at, self._last = end, record.seq
             self._hold(record, end)
+        for word, _, listener in self._listeners:
+            if any(word in line for line in record.ledger):
+                listener(record)
 
     def set_repaired(self) -> None:
         """The working tree holds what every record says (inside `writing`)."""
@@ -205,14 +212,14 @@ class IntakeLog:
         if self._former >= 0:
             os.close(self._former)
         self._former, self._descriptor = self._descriptor, descriptor
-        self._segment, self._read_at, self._synced = segment, at, 0
+        self._segment, self._read_at, self._synced, self._size = segment, at, 0, 0
         if at == HEAD_SIZE:
             self._last = last
-        self.records, self._ends = [], []
+        self._held, self._ends = [], []
 
     def skip_to(self, segment: int, offset: int, seq: int) -> None:
         """Begins reading behind what is known to be committed already (a process that has just opened)."""
-        if segment == self._segment and offset > self._read_at and not self.records:
+        if segment == self._segment and offset > self._read_at and not self._held:
             self._read_at, self._last = offset, seq
 
     def refresh(self) -> None:
@@ -239,18 +246,24 @@ class IntakeLog:
         if end <= self._read_at:
             return
         buffer = os.pread(self._descriptor, end - self._read_at, self._read_at)
-        at = 0
-        while (found := decode(buffer, at, self._last + 1)) is not None:
-            record, at = found
-            self._hold(record, self._read_at + at)
-            self._last = record.seq
+        at, next_at = 0, whole(buffer, 0, self._last + 1)
+        while next_at is not None:
+            item = Unread(self._last + 1, buffer, at)
+            self._hold(item, self._read_at + next_at)
+            self._last = item.seq
+            for _, word, listener in self._listeners:
+                if buffer.find(word, at, next_at) >= 0:
+                    listener(item.record())
+            at, next_at = next_at, whole(buffer, next_at, self._last + 1)
         self._read_at += at
 
-    def _hold(self, record: Record, end: int) -> None:
-        self.records.append(record)
+    def _hold(self, item: Record | Unread, end: int) -> None:
+        self._held.append(item)
         self._ends.append(end)
-        for listener in self.listeners:
-            listener(record)
+
+    def listen(self, word: str, listener: Callable[[Record], None]) -> None:
+        """`listener` is told of every record in whose ledger lines the JSON text `word` stands, in their order."""
+        self._listeners.append((word, json.dumps(word)[1:-1].encode("ascii"), listener))
 
     def _wipe_torn(self) -> None:
         """Zeroes what a writer left that died in the middle of a record: its text could look like a record.
@@ -266,17 +279,32 @@ class IntakeLog:
         """Lets go of the records up to `seq`: they are in Git."""
         with self._reading:
             behind = self._behind(seq)
-            del self.records[:behind], self._ends[:behind]
+            del self._held[:behind], self._ends[:behind]
 
     def after(self, seq: int) -> list[tuple[Record, int]]:
         """The records behind `seq` that are still held, each with the offset of its end."""
         with self._reading:
             behind = self._behind(seq)
-            return list(zip(self.records[behind:], self._ends[behind:], strict=True))
+            found = [item if isinstance(item, Record) else item.record() for item in self._held[behind:]]
+            self._held[behind:] = found
+            return list(zip(found, self._ends[behind:], strict=True))
+
+    def any_after(self, seq: int) -> bool:
+        """Whether a record behind `seq` is held."""
+        with self._reading:
+            return self._behind(seq) < len(self._held)
+
+    def changes_after(self, seq: int) -> list[tuple[FileChange, ...]] | None:
+        """The files of every record behind `seq`; None when one of them is held no more."""
+        with self._reading:
+            behind = self._behind(seq)
+            if self._last - len(self._held) + behind != seq:
+                return None
+            return [x.changes if isinstance(x, Record) else x.changes() for x in self._held[behind:]]
 
     def _behind(self, seq: int) -> int:
-        """Where the records behind `seq` begin among those that are held: their numbers have no gap."""
-        return min(max(seq - self.records[0].seq + 1, 0), len(self.records)) if self.records else 0
+        """Where the records behind `seq` begin among those that are held."""
+        return min(max(seq - self._last + len(self._held), 0), len(self._held))
 
     # Writing
 
@@ -289,32 +317,61 @@ class IntakeLog:
             finally:
                 self._file_lock.release()
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> _Writing:
         """Holds the writers' lock, with the other processes' records read and a torn tail cut off."""
         if self._failed:
             raise ReadOnlyHome(
                 "This Home takes no more writes.", why=self._failed, remedy="Check the disk and open the Home again."
             )
-        with self._locked():
+        return _Writing(self)
+
+    def take_turn(self) -> None:
+        """Takes the writers' lock; `writing` does, and gives it back."""
+        self._threads.acquire()
+        self._file_lock.acquire()
+        try:
+            self._catch_up()
+        except BaseException:
+            self.give_back()
+            raise
+
+    def _catch_up(self) -> None:
+        segment, applied, _, boot = _STATE.unpack_from(self._state)
+        if segment == self._segment and boot == self._this_boot:  # the usual case, at a glance
+            if applied != self._read_at:
+                with self._reading:
+                    self._read_tail(applied)
+            self.whole = applied == self._read_at and os.pread(self._descriptor, FRAME_SIZE, applied) == _NO_FRAME
+        if not self.whole:
             self._refresh_all()
             self._wipe_torn()
-            yield
+
+    def give_back(self) -> None:
+        self.whole = False
+        self._file_lock.release()
+        self._threads.release()
 
     def append(self, record: Record) -> int:
         """Writes one record (inside `writing`) and returns the offset of its end; nobody sees it before `publish`."""
         data = encode(record)
-        size = os.fstat(self._descriptor).st_size
         try:
-            if self._read_at + len(data) + FRAME_SIZE > size:
-                _write_at(self._descriptor, bytes(len(data) + _AHEAD), size)
+            if self._read_at + len(data) + FRAME_SIZE > self._size:
+                self._make_room(len(data))
             _write_at(self._descriptor, data, self._read_at)
         except OSError as error:
             os.ftruncate(self._descriptor, self._read_at)
+            self._size = self._read_at
             raise ReadOnlyHome(
                 "The intake log could not be written.", why=str(error), remedy="Make room on the disk and try again."
             ) from error
         return self._read_at + len(data)
+
+    def _make_room(self, wanted: int) -> None:
+        """Sees to it that zeros lie ahead; another process may have laid them."""
+        self._size = os.fstat(self._descriptor).st_size
+        if self._read_at + wanted + FRAME_SIZE > self._size:
+            _write_at(self._descriptor, bytes(wanted + max(_AHEAD, self._size >> 2)), self._size)
+            self._size = os.fstat(self._descriptor).st_size
 
     def take_back(self, end: int) -> None:
         """Wipes the record that `append` has just written up to `end` (inside `writing`, instead of `publish`)."""
@@ -339,6 +396,9 @@ class IntakeLog:
 
         Inside `writing` the answer is exact; outside it may be yes because somebody is writing at this moment.
         """
+        return not self.whole and self._unapplied()
+
+    def _unapplied(self) -> bool:
         return self.fresh_boot or any(os.pread(self._descriptor, FRAME_SIZE, self.applied))
 
     def sync(self, segment: int, offset: int) -> None:
@@ -411,6 +471,21 @@ class IntakeLog:
                 os.close(descriptor)
         self._file_lock.close()
         self._state.close()
+
+
+class _Writing:
+    """The writers' lock, for the time of a `with`."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self, log: IntakeLog) -> None:
+        self._log = log
+
+    def __enter__(self) -> None:
+        self._log.take_turn()
+
+    def __exit__(self, *_: object) -> None:
+        self._log.give_back()
 
 
 def _records(buffer: bytes, at: int) -> Iterator[tuple[Record, int]]:

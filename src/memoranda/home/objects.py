@@ -18,7 +18,10 @@ PROGRAM_MODE = b"100755"
 TREE_MODE = b"40000"
 KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 _OFS_DELTA = 6
-_MOST_DELTAS = 40  # in a row: a reader has to undo them one after the other
+_WINDOW_BITS = 11
+_WINDOW = 1 << _WINDOW_BITS
+_SHORT = 4096  # bytes up to which two strings are compared as one number
+_MOST_DELTAS = 120  # in a row: a reader has to undo them one after the other, a writer saves a whole journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,10 @@ class TreeEditor:
 
 
 def _varint(number: int) -> bytes:
+    if number <= 0x7F:
+        return bytes((number,))
+    if number <= 0x3FFF:
+        return bytes((number & 0x7F | 0x80, number >> 7))
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -257,6 +264,10 @@ def _offset_bytes(distance: int) -> bytes:
 
 def _copies(start: int, size: int) -> bytes:
     """Delta instructions that copy `size` bytes of the base from `start`."""
+    if 0 < size <= 0xFFFF and start <= 0xFFFF:  # nearly always: spelled out, since a note costs a dozen of these
+        low, high, few, many = start & 0xFF, start >> 8, size & 0xFF, size >> 8
+        flags = 0x80 | (low > 0) | (high > 0) << 1 | (few > 0) << 4 | (many > 0) << 5
+        return bytes([flags, *[byte for byte in (low, high, few, many) if byte]])
     out = bytearray()
     while size:
         step = min(size, 0xFFFF)
@@ -303,15 +314,31 @@ def _common_end(a: bytes, b: bytes, most: int) -> int:
 
 def delta(base: bytes, target: bytes) -> bytes:
     """A Git delta that makes `target` from `base` when they differ in one place: an append, an inserted entry."""
-    head = len(base) if target.startswith(base) else _common(base, target)
-    tail = _common_end(base, target, min(len(base), len(target)) - head)
-    middle = target[head : len(target) - tail]
-    out = [_varint(len(base)), _varint(len(target)), _copies(0, head)]
+    size, wanted = len(base), len(target)
+    if target.startswith(base):
+        head, tail = size, 0
+    elif size == wanted <= _SHORT:
+        head, tail = _one_place(base, target)
+    else:
+        head = _common(base, target)
+        more = wanted - size
+        if more > 0 and base[head:] == target[head + more :]:
+            tail = size - head
+        else:
+            tail = _common_end(base, target, min(size, wanted) - head)
+    middle = target[head : wanted - tail]
+    out = [_varint(size), _varint(wanted), _copies(0, head)]
     for at in range(0, len(middle), 127):
         piece = middle[at : at + 127]
         out += [bytes((len(piece),)), piece]
-    out.append(_copies(len(base) - tail, tail))
+    out.append(_copies(size - tail, tail))
     return b"".join(out)
+
+
+def _one_place(base: bytes, target: bytes) -> tuple[int, int]:
+    """How many bytes two different strings of one length share at their beginnings and at their ends."""
+    differ = int.from_bytes(base, "big") ^ int.from_bytes(target, "big")
+    return len(base) - (differ.bit_length() + 7) // 8, ((differ & -differ).bit_length() - 1) // 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,10 +350,16 @@ class Pack:
 
 
 def _deflated(data: bytes) -> bytes:
-    """A zlib stream. Most entries are deltas of a tree, an id and little else, which no compression makes shorter."""
+    """A zlib stream. Most entries are deltas of a tree, an id and little else, which no compression makes shorter.
+
+    What is short gets a small window: to set up one of 32 KB takes three times as long as to compress a note.
+    """
     size = len(data)
     if size > 64:
-        return zlib.compress(data, 1)
+        if size > _WINDOW:
+            return zlib.compress(data, 1)
+        stream = zlib.compressobj(1, zlib.DEFLATED, _WINDOW_BITS, 4)
+        return stream.compress(data) + stream.flush()
     head = b"\x78\x01\x01" + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little")
     return head + data + zlib.adler32(data).to_bytes(4, "big")
 

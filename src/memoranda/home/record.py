@@ -49,6 +49,36 @@ class Record:
     ledger: tuple[str, ...] = ()
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))  # once: `json.dumps` makes another one for every call
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A whole record as it lies at `at` of `buffer`: most of what other processes wrote is never asked for."""
+
+    seq: int
+    buffer: bytes
+    at: int
+
+    def record(self) -> Record:
+        found = decode(self.buffer, self.at, self.seq)
+        assert found is not None  # its checksum was right when it was read
+        return found[0]
+
+    def changes(self) -> tuple[FileChange, ...]:
+        """Its files and nothing else."""
+        _, head_size, _, _, _ = _FRAME.unpack_from(self.buffer, self.at)
+        start = self.at + FRAME_SIZE
+        end = start + head_size
+        # Inside a text every quotation mark has a backslash before it, so these are the members that `encode` wrote.
+        first = self.buffer.find(_FILES, start, end) + len(_FILES)
+        last = self.buffer.find(_LEDGER, first, end)
+        return _changes(json.loads(self.buffer[first:last]), self.buffer, end)
+
+
+_FILES, _LEDGER = b',"files":', b',"ledger":'
+
+
 def encode(record: Record) -> bytes:
     """The record as it lies in the log."""
     header = {
@@ -60,10 +90,10 @@ def encode(record: Record) -> bytes:
         "files": [[c.path, c.old, c.new, len(c.data), c.appended, c.outside] for c in record.changes],
         "ledger": record.ledger,
     }
-    head = json.dumps(header, separators=(",", ":")).encode("ascii")
-    data = b"".join(change.data for change in record.changes)
+    head = _ENCODER.encode(header).encode("ascii")
+    data = b"".join([change.data for change in record.changes])
     crc = zlib.crc32(data, zlib.crc32(head))
-    return _FRAME.pack(_MAGIC, len(head), len(data), record.seq, crc) + head + data
+    return b"".join((_FRAME.pack(_MAGIC, len(head), len(data), record.seq, crc), head, data))
 
 
 def peek(buffer: bytes, at: int) -> int:
@@ -71,20 +101,26 @@ def peek(buffer: bytes, at: int) -> int:
     return int(_FRAME.unpack_from(buffer, at)[3]) if len(buffer) - at >= FRAME_SIZE else 0
 
 
-def decode(buffer: bytes, at: int, expected: int) -> tuple[Record, int] | None:
-    """Record number `expected`, at `at`, and where the next one begins; None when it is incomplete or damaged."""
+def whole(buffer: bytes, at: int, expected: int) -> int | None:
+    """Where record number `expected`, at `at`, ends; None when it is incomplete or damaged."""
     if len(buffer) - at < FRAME_SIZE:
         return None
     magic, head_size, data_size, seq, crc = _FRAME.unpack_from(buffer, at)
     start = at + FRAME_SIZE
-    end = start + head_size + data_size
-    if magic != _MAGIC or seq != expected or end > len(buffer) or zlib.crc32(buffer[start:end]) != crc:
+    end: int = start + head_size + data_size
+    if magic != _MAGIC or seq != expected or end > len(buffer) or zlib.crc32(memoryview(buffer)[start:end]) != crc:
         return None
-    header = json.loads(buffer[start : start + head_size])
-    changes, place = [], start + head_size
-    for path, old, new, size, appended, outside in header["files"]:
-        changes.append(FileChange(path, old, new, bytes(buffer[place : place + size]), appended, outside))
-        place += size
+    return end
+
+
+def decode(buffer: bytes, at: int, expected: int) -> tuple[Record, int] | None:
+    """Record number `expected`, at `at`, and where the next one begins; None when it is incomplete or damaged."""
+    end = whole(buffer, at, expected)
+    if end is None:
+        return None
+    _, head_size, _, seq, _ = _FRAME.unpack_from(buffer, at)
+    place = at + FRAME_SIZE + head_size
+    header = json.loads(buffer[at + FRAME_SIZE : place])
     record = Record(
         seq,
         datetime.fromtimestamp(header["at"], UTC),
@@ -92,7 +128,17 @@ def decode(buffer: bytes, at: int, expected: int) -> tuple[Record, int] | None:
         header["why"],
         header["by"],
         header["with"],
-        tuple(changes),
+        _changes(header["files"], buffer, place),
         tuple(header["ledger"]),
     )
     return record, end
+
+
+def _changes(
+    rows: list[tuple[str, str | None, str | None, int, bool, bool]], buffer: bytes, place: int
+) -> tuple[FileChange, ...]:
+    changes = []
+    for path, old, new, size, appended, outside in rows:
+        changes.append(FileChange(path, old, new, bytes(buffer[place : place + size]), appended, outside))
+        place += size
+    return tuple(changes)

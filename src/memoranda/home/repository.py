@@ -6,6 +6,7 @@ bytes and paths; what a note means, and whether it may be written, is decided ab
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -72,6 +73,7 @@ class Repository(Contents):
         self.refused: dict[str, str] = {}
         self._committer.moved = self._looker.follow
         self._erasing = self.layout.own / "erasing"
+        self._plan = str(self._erasing / "plan.json")
         process = CommitProcess(self.layout, self.replica.id)
         self._background = Background(self.flush, self.tidy, self._committer.left, process)
         self._writer = Writer(
@@ -107,7 +109,7 @@ class Repository(Contents):
 
     def _decided(self) -> bool:
         """Whether an erasing is decided and not finished."""
-        return (self._erasing / "plan.json").exists()
+        return os.access(self._plan, os.F_OK)  # asked twice a note: pathlib takes ten times as long
 
     def _finish_erasing(self) -> None:
         from memoranda.home.erase import Eraser

@@ -6,8 +6,7 @@ has heard of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from memoranda.context import Context
@@ -71,19 +70,25 @@ class Writer:
 
     def record(self, context: Context, make: Callable[[datetime], Record | None]) -> Record | None:
         """Puts on record what `make` gives, called as `build` is; None when there is nothing."""
-        with self._writing():
-            self._opening, self._coming = None, _NOTHING
-            record = make(context.now().astimezone(UTC))
-            if record is None:
-                return None
-            end = self._log.append(record)
-            self._apply(record, end)
-            self._log.publish(record, end)
-            self._open = self._opening or self._open
-            segment = self._log.segment
-        self._log.sync(segment, end)
-        self._wake()
-        return record
+        while True:
+            self._ready()
+            with self._log.writing():
+                if self._decided():
+                    continue  # an erasing has begun just now
+                if self._log.unapplied():
+                    self._repair()  # of what a killed writer left
+                self._opening, self._coming = None, _NOTHING
+                record = make(context.now().astimezone(UTC))
+                if record is None:
+                    return None
+                end = self._log.append(record)
+                self._apply(record, end)
+                self._log.publish(record, end)
+                self._open = self._opening or self._open
+                segment = self._log.segment
+            self._log.sync(segment, end)
+            self._wake()
+            return record
 
     def _apply(self, record: Record, end: int) -> None:
         worktree = self._contents.worktree
@@ -117,18 +122,6 @@ class Writer:
         )
         return Record(seq, at, draft.op, draft.reason, draft.author, {}, files, lines)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """The writers' lock, with no erasing half done, and what a killed writer left repaired."""
-        while True:
-            self._ready()
-            with self._log.writing():
-                if not self._decided():
-                    if self._log.unapplied():
-                        self._repair()
-                    yield
-                    return
-
     def _record(self, draft: Draft, at: datetime) -> Record:
         files = []
         blobs: dict[str, str | None] = {}
@@ -137,15 +130,14 @@ class Writer:
             blobs[change.path] = new
             appended = change.appended and old is not None
             files.append(FileChange(change.path, old, new, change.data or b"", appended, change.laid))
+        seq, when = self._log.last + 1, at.isoformat()
         lines: list[str] = []
         for line in draft.ledger:
-            filled = {"n": self._log.last + 1, "at": at.isoformat(), **line}
+            filled = {"n": seq, "at": when, **line}
             if "path" in line and line["path"] in blobs:
                 filled["blob"] = blobs[line["path"]]
             lines.append(self._pen.line(filled))
-        return Record(
-            self._log.last + 1, at, draft.op, draft.reason, draft.author, draft.trailers, tuple(files), tuple(lines)
-        )
+        return Record(seq, at, draft.op, draft.reason, draft.author, draft.trailers, tuple(files), tuple(lines))
 
     def _pair(self, change: Change) -> tuple[str | None, str | None]:
         """The blobs of a path before and after a change; an append's content is held for the next one."""
@@ -186,16 +178,17 @@ class Writer:
         path, blob, content, seq = self._open
         if not change.appended or path != change.path or seq == self._log.last:
             return
-        for record, _ in self._log.after(seq):
-            if record.seq != seq + 1:
-                return  # records in between are committed and forgotten already
-            seq = record.seq
-            for found in record.changes:
+        pieces = [content]
+        for files in self._log.changes_after(seq) or ():
+            for found in files:
                 if found.path == path:
                     if not found.appended or found.old != blob or found.new is None:
                         return
-                    blob, content = found.new, content + found.data
-        if seq == self._log.last:
+                    blob = found.new
+                    pieces.append(found.data)
+            seq += 1
+        if seq == self._log.last:  # else records in between are committed and forgotten already
+            content = b"".join(pieces)
             self._open = (path, blob, content, seq)
             self._contents.worktree.verify(path, blob, content)
 
@@ -204,7 +197,7 @@ class Writer:
 
         Git would stumble over its change, and refuse to go on; a file that it does not know yet is in nobody's way.
         """
-        if self._activity.busy() is None:
+        if self._activity.at_rest():
             return True
         commit = self._contents.store.refs.head_commit()
         return commit is None or self._contents.blob_at(commit, path) is None

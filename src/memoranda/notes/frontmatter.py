@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from memoranda.notes import simplefields
 from memoranda.notes.lazyre import lazy, lazy_bytes
@@ -126,10 +127,15 @@ def render(fields: Mapping[str, object], body: str) -> bytes:
 
 def field_lines(key: str, value: object) -> list[str]:
     """The lines of one field: one, or for a list of longer texts one more for each."""
-    name = write_item(key)
+    name = _name(key)
     if isinstance(value, list) and value and not _fits_a_line(value):
         return [f"{name}:", *[f"  - {write_text(i) if isinstance(i, str) else write_value(i)}" for i in value]]
     return [f"{name}: {write_value(value)}"]
+
+
+@lru_cache(maxsize=256)
+def _name(key: str) -> str:
+    return write_item(key)
 
 
 def _fits_a_line(items: list[object]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, date, datetime
+from functools import lru_cache
 
 from memoranda.errors import InvalidPath, InvalidTime
 from memoranda.notes.lazyre import lazy
@@ -118,6 +119,7 @@ def _id_of(heading: str, text: str) -> str:
     return "j_" + hashlib.sha256(f"{heading}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+@lru_cache(maxsize=64)
 def journal_path(agent: str, day: date, installation: str | None, part: int) -> str:
     """`agents/<agent>/journal/2026-10-02.md`; `…~<installation>.md` for a second one; `….2.md` from part 2 on."""
     name = f"{day.year:04}-{day.month:02}-{day.day:02}"

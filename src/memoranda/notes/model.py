@@ -253,10 +253,11 @@ def _links(extra: Mapping[str, object], body: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def write_note(note: Note) -> bytes:
+def write_note(note: Note, recorded_at: datetime | None = None, sources: tuple[str, ...] = ()) -> bytes:
     """The bytes of a new file: the fields that are set in their usual order, then foreign ones, then the text.
 
-    `read_note` gives the same note back. Line ends become `\\n`.
+    `read_note` gives the same note back. Line ends become `\\n`. `recorded_at` and `sources` are what is known at the
+    last moment, and stand in the place of the note's own.
 
     Raises:
         InvalidNote: a foreign field that front matter cannot hold, or text that is not Unicode.
@@ -269,8 +270,9 @@ def write_note(note: Note) -> bytes:
     if note.valid_from is not None:
         fields["valid_from"] = note.valid_from
     fields["valid_to"] = note.valid_to
-    if note.recorded_at is not None:
-        fields["recorded_at"] = format_instant(note.recorded_at)
+    recorded_at = recorded_at or note.recorded_at
+    if recorded_at is not None:
+        fields["recorded_at"] = format_instant(recorded_at)
     if note.confidence is not None:
         fields["confidence"] = note.confidence
     fields["origin"] = note.origin
@@ -284,7 +286,7 @@ def write_note(note: Note) -> bytes:
         fields["legal_hold"] = True
     if note.retention_class is not None:
         fields["retention_class"] = note.retention_class
-    fields["sources"] = note.sources
+    fields["sources"] = sources or note.sources
     if note.supersedes:
         fields["supersedes"] = note.supersedes
     if note.tags and "tags" not in note.extra:

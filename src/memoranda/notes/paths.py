@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import datetime
+from functools import lru_cache
 
 from memoranda.errors import InvalidPath
 from memoranda.notes.lazyre import lazy
@@ -12,6 +13,7 @@ from memoranda.notes.lazyre import lazy
 TITLE_WORDS = 9
 SEGMENT_LIMIT = 60  # bytes of UTF-8 in one segment that we make
 _DEPTH_LIMIT = 8  # folders that a subject may open below memory/notes
+_LEAD = lazy(r"^[#>*\-\s]+")
 _NOT_PLAIN = lazy(r"[^0-9a-z]+")
 _ID_END = 6  # characters of the id that a file's name ends with
 _WINDOWS_NAMES = frozenset(
@@ -62,10 +64,14 @@ def _cut(name: str, limit: int) -> str:
 
 def folder_for(subject: str | None, when: datetime) -> str:
     """The folder of a note: `memory/notes/customer/acme` for `customer/acme`, else `memory/notes/unsorted/2026-10`."""
-    parts = [slug(part) for part in subject.split("/") if part.strip()] if subject else []
-    if not parts:
-        return f"memory/notes/unsorted/{when.year:04}-{when.month:02}"
-    return "memory/notes/" + "/".join(parts[:_DEPTH_LIMIT])
+    folder = _folder_of(subject) if subject else ""
+    return folder or f"memory/notes/unsorted/{when.year:04}-{when.month:02}"
+
+
+@lru_cache(maxsize=256)  # notes come in rows about the same things
+def _folder_of(subject: str) -> str:
+    parts = [slug(part) for part in subject.split("/") if part.strip()]
+    return "memory/notes/" + "/".join(parts[:_DEPTH_LIMIT]) if parts else ""
 
 
 def file_name(title: str, note_id: str) -> str:
@@ -116,7 +122,7 @@ def _refuse(why: str) -> InvalidPath:
 def title_of(text: str) -> str:
     """A few words for a file name and a commit: the first heading or line, cut at a word."""
     for line in text.splitlines():
-        words = re.sub(r"^[#>*\-\s]+", "", line).split()
+        words = _LEAD.sub("", line).split(maxsplit=TITLE_WORDS)
         if words:
             return " ".join(words[:TITLE_WORDS])
     return "note"

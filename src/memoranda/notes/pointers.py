@@ -57,6 +57,12 @@ class Pointer:
         return text
 
 
+def written(home: str, path: str, blob: str, start: int | None = None, end: int | None = None) -> str:
+    """The pointer to a place that we have made ourselves, without asking whether it is a possible one."""
+    lines = "" if start is None else f"#L{start}-L{end}"
+    return f"{_SCHEME}{_encode(home)}/{_encode(path)}@{blob}{lines}"
+
+
 def _encode(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text

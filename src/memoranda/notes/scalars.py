@@ -11,11 +11,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from functools import lru_cache
 
 from memoranda.errors import InvalidNote
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.times import format_day_or_instant
 
+_WORD = 40  # characters up to which a text is looked at once
 _NUMBERS_BEGIN = frozenset("0123456789+-.")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -76,6 +78,15 @@ def write_text(text: str) -> str:
     Raises:
         InvalidNote: it holds half of a surrogate pair, which no UTF-8 can carry.
     """
+    return _word(text) if len(text) <= _WORD else _line(text)
+
+
+@lru_cache(maxsize=256)  # the same kinds, scopes, names and days again and again
+def _word(text: str) -> str:
+    return _line(text)
+
+
+def _line(text: str) -> str:
     if _PLAIN_LINE.fullmatch(text) and text[-1] != " " and (not _MISREAD.fullmatch(text) or _DAY.fullmatch(text)):
         return text
     return quoted(text)

@@ -16,6 +16,7 @@ from memoranda.trust.personal import Personal
 from memoranda.trust.secrets import Secret, find_secrets
 from memoranda.values import dataclass
 
+_SHORT = 80  # characters up to which what was found is kept
 _REMEDY = "Take it out and keep it where secrets are kept; say in the note where that is."
 _WAY_OUT = "If it is none, a person can allow this one text at a terminal: `memoranda allow add text {} --reason …`."
 
@@ -47,10 +48,16 @@ class Rules:
 def refuse_secrets(fields: Iterable[tuple[str, str]], rules: Rules | None = None) -> None:
     """SecretRefused when one of these (name, text) pairs holds a secret that nobody has allowed."""
     for name, text in fields:
-        for found in _not_allowed(text, find_secrets(text), rules):
+        secrets = _short(text) if len(text) <= _SHORT else find_secrets(text)
+        for found in _not_allowed(text, secrets, rules):
             raise SecretRefused(
                 f"The {name} holds what looks like a secret.", why=_told(found), remedy=_remedy(text, found, rules)
             )
+
+
+@lru_cache(maxsize=256)  # the same subjects and sources again and again
+def _short(text: str) -> tuple[Secret, ...]:
+    return find_secrets(text)
 
 
 def refuse_personal(fields: Iterable[tuple[str, str]], rules: Rules | None, agent: str | None = None) -> None:

@@ -30,11 +30,10 @@ class TombBook:
         self._tombs: Tombs | None = None
         self._state: str | None = None
         self._news = 0  # a record may be heard while the tombstones are read; no lock, since its writer holds one
-        home.repository.subscribe(self._heard)
+        home.repository.subscribe('"kind":"tombstone"', self._heard)
 
-    def _heard(self, record: Record) -> None:
-        if any('"kind":"tombstone"' in text for text in record.ledger):
-            self.renew()
+    def _heard(self, _record: Record) -> None:
+        self.renew()
 
     def renew(self) -> None:
         """What is held may be out of date: read again at the next question."""

@@ -15,7 +15,7 @@ from memoranda.notes.ids import blob_id, new_id
 from memoranda.notes.journal import render_entry
 from memoranda.notes.model import Note, check_draft, write_note
 from memoranda.notes.paths import file_name, folder_for, title_of
-from memoranda.notes.pointers import Pointer
+from memoranda.notes.pointers import written
 from memoranda.operations.forgotten import lifted, refuse_forgotten
 from memoranda.operations.journaling import Sheets, ledger_line
 from memoranda.operations.pipeline import Call, pass_guards
@@ -139,7 +139,9 @@ def _remember(
     pass_guards(context, Call(operation, writes=True, scope=new.scope, met=met))
     session = met.session
     note_id = new_id("mem", context.random)
-    taint = met.taint | taken_over | taint_of_sources(space.homes(), new.sources)
+    taint = met.taint | taken_over
+    if new.sources:
+        taint = taint | taint_of_sources(space.homes(), new.sources)
     if new.origin == "external":
         taint = taint | Taint.of(Root("tool", note_id, "remembered as something from outside"))
     note = Note(
@@ -173,13 +175,12 @@ def _remember(
             source, changes, line = _record_call(context, home, note, met, now)
             sources = (source,)
             lines.append(line)
-        written = replace(note, sources=sources, recorded_at=now.replace(microsecond=0))
-        data = write_note(written)
+        data = write_note(note, now.replace(microsecond=0), sources)
         folder = home.folder_with_room(folder_for(note.subject, now))
         title = title_of(note.body)
         path = f"{folder}/{file_name(title, note_id)}"
-        uri = str(Pointer(home.name, path, blob_id(data)))
-        done.append(Remembered(note_id, uri, path, home.name, written.sources, note.supersedes, session))
+        uri = written(home.name, path, blob_id(data))
+        done.append(Remembered(note_id, uri, path, home.name, sources, note.supersedes, session))
         lines.append(
             {
                 "kind": "write", "op": operation, "id": note_id, "path": path, "session": session,
@@ -236,5 +237,5 @@ def _record_call(
     sheets.add(context.agent, now.date(), data, entry)
     changes, places = sheets.finish()
     path, blob, first, last = places[entry]
-    pointer = str(Pointer(home.name, path, blob, first, last))
+    pointer = written(home.name, path, blob, first, last)
     return pointer, changes, ledger_line(entry, data, met.session, context, note.origin, met.taint)

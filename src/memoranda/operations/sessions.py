@@ -60,7 +60,7 @@ class SessionBook:
         self._sessions: dict[str, _Session] = {}
         self._epochs: dict[tuple[str, str], int] = {}
         self._pen = home.repository.pen(home.repository.replica.id)
-        home.repository.subscribe(self._heard)
+        home.repository.subscribe('"kind":"session"', self._heard)
         home.indexes.catch_up()
         with home.indexes.lock:
             for e in home.indexes.catalog.ledger.session_events():

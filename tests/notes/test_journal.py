@@ -14,8 +14,10 @@ from memoranda.notes.journal import (
     Entry,
     agent_of,
     day_of,
+    entry_key,
     is_journal_path,
     journal_path,
+    key_of,
     parse_journal,
     render_entry,
 )
@@ -55,6 +57,7 @@ def test_every_text_comes_back_and_every_entry_knows_its_lines(items: list[tuple
     data = b"".join(render_entry(*item) for item in items)
     entries = parse_journal(data)
     assert [(e.id, e.at, e.text) for e in entries] == [(i, at, text) for i, at, _, text in items]
+    assert [entry_key(e) for e in entries] == [key_of(*item) for item in items]
     file_lines = data.decode().split("\n")
     for entry in entries:
         assert entry.speaker == " ".join(entry.speaker.split())

@@ -47,9 +47,14 @@ def render_entry(id: str, at: datetime, speaker: str, text: str) -> bytes:
     The speaker is brought to one line (white space to single spaces, what cannot be printed left out; empty becomes
     `unknown`); the text comes back from `parse_journal` exactly as it was given. Lone surrogates become `?`.
     """
-    who = speaker if speaker.isidentifier() else _one_line(speaker)
+    who = _speaker(speaker)
     body = _TO_ESCAPE.sub(r"\\", text) if "#" in text else text
     return f"## {format_instant(at)} {who} ^{id}\n\n{body}\n\n".encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=64)
+def _speaker(speaker: str) -> str:
+    return speaker if speaker.isidentifier() else _one_line(speaker)
 
 
 def _one_line(speaker: str) -> str:
@@ -88,7 +93,18 @@ def parse_journal(data: bytes, day: date | None = None) -> tuple[Entry, ...]:
 
 def entry_key(entry: Entry) -> str:
     """What an entry says, and who said it when, as 40 hexadecimal digits."""
-    told = f"{entry.id}\n{entry.at.isoformat()}\n{entry.speaker}\n{entry.text}"
+    return _key(entry.id, entry.at, entry.speaker, entry.text)
+
+
+def key_of(id: str, at: datetime, speaker: str, text: str) -> str:
+    """The key of the entry that `render_entry` makes of the same arguments, without reading it back."""
+    if at.tzinfo is not UTC:
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return _key(id, at, _speaker(speaker), text)
+
+
+def _key(id: str, at: datetime, speaker: str, text: str) -> str:
+    told = f"{id}\n{at.isoformat()}\n{speaker}\n{text}"
     return hashlib.sha1(told.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
 
 

@@ -11,7 +11,7 @@ from memoranda.context import Context
 from memoranda.errors import InvalidNote
 from memoranda.home.draft import Appending, Change, Draft
 from memoranda.notes.ids import new_id
-from memoranda.notes.journal import entry_key, journal_path, parse_journal, render_entry
+from memoranda.notes.journal import journal_path, key_of, render_entry
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import ORIGINS
 from memoranda.operations.forgotten import lifted, refuse_forgotten
@@ -127,9 +127,9 @@ def _append_part(
             at = turn.at or now
             entry = turn.id or new_id("j", context.random)
             met = home.sessions.met(who)
-            written = render_entry(entry, at, turn.speaker or who.agent, turn.text)
-            sheets.add(who.agent, at.astimezone(UTC).date(), written, entry)
-            lines += _lines_of(who, met, entry, written, turn.origin, told, taint)
+            said = (entry, at, turn.speaker or who.agent, turn.text)
+            sheets.add(who.agent, at.astimezone(UTC).date(), render_entry(*said), entry)
+            lines += _lines_of(who, met, entry, key_of(*said), turn.origin, told, taint)
         changes, places = sheets.finish()
         for line in lines:
             if line["kind"] != "entry":
@@ -152,12 +152,12 @@ def _append_part(
 
 
 def _lines_of(
-    who: Context, met: Met, entry: str, written: bytes, origin: str | None, told: dict[str, Taint], taint: Taint
+    who: Context, met: Met, entry: str, key: str, origin: str | None, told: dict[str, Taint], taint: Taint
 ) -> list[dict[str, Any]]:
     """The lines that an entry brings along; `told`: what those before it did to sessions."""
     lines = [] if met.session in told else list(met.lines)
     taint = taint | met.taint | told.setdefault(met.session, CLEAN)
-    line = ledger_line(entry, written, met.session, who, origin, taint)
+    line = ledger_line(entry, key, met.session, who, origin, taint)
     if origin == "external":
         root = Root("journal", entry, "an external journal entry")
         told[met.session] = told[met.session] | Taint.of(root)
@@ -166,7 +166,7 @@ def _lines_of(
 
 
 def ledger_line(
-    entry: str, written: bytes, session: str, context: Context, origin: str | None, taint: Taint
+    entry: str, key: str, session: str, context: Context, origin: str | None, taint: Taint
 ) -> dict[str, Any]:
     """What the ledger says of an entry; what came from outside is a root of its own.
 
@@ -176,7 +176,7 @@ def ledger_line(
         taint = taint | Taint.of(Root("journal", entry, "an external journal entry"))
     return {
         "kind": "entry", "id": entry, "session": session, "agent": context.agent, "user": context.user,
-        "origin": origin or "agent", "taint": taint.records(), "key": entry_key(parse_journal(written)[0]),
+        "origin": origin or "agent", "taint": taint.records(), "key": key,
     }  # fmt: skip
 
 

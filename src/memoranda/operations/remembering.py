@@ -12,7 +12,7 @@ from memoranda.index.retention import held
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Neighbours, check_supersedes, unknown_note
 from memoranda.notes.ids import blob_id, new_id
-from memoranda.notes.journal import render_entry
+from memoranda.notes.journal import key_of, render_entry
 from memoranda.notes.model import Note, check_draft, write_note
 from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.pointers import written
@@ -232,10 +232,11 @@ def _record_call(
     """The journal entry that records the call, as the note's source: (pointer, changes, ledger line)."""
     entry = new_id("j", context.random)
     text = note.body if len(note.body) <= _RECORDED else note.body[:_RECORDED].rstrip() + " …"
-    data = render_entry(entry, now, f"{context.agent} {RECORDS}", f"{note.id}: {text}")
+    said = (entry, now, f"{context.agent} {RECORDS}", f"{note.id}: {text}")
+    data = render_entry(*said)
     sheets = Sheets(home)
     sheets.add(context.agent, now.date(), data, entry)
     changes, places = sheets.finish()
     path, blob, first, last = places[entry]
     pointer = written(home.name, path, blob, first, last)
-    return pointer, changes, ledger_line(entry, data, met.session, context, note.origin, met.taint)
+    return pointer, changes, ledger_line(entry, key_of(*said), met.session, context, note.origin, met.taint)

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from home.tools import CITED, note, rows, texts
+from home.tools import note, rows, texts
 from memoranda.context import Context
 from memoranda.home.disk import DiskStore
 from memoranda.home.store import RefMove
@@ -40,7 +40,7 @@ def test_what_is_read_between_the_moves_of_branch_and_ledger_stays(
 
     second = note(context, space, "the second")
     listing.list_notes(context, space)  # the log has told the catalog of this one, and not of the next
-    third = note(context, space, "the third", sources=CITED)
+    third = note(context, space, "the third")
     with monkeypatch.context() as patched:
         patched.setattr(DiskStore, "move", one_by_one)
         with pytest.raises(Killed) if killed else nullcontext():

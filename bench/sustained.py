@@ -69,12 +69,13 @@ def _write(root: Path, notes: int, seed: int) -> None:
     who = context()
     with opened(root) as (space, home):
         home.repository.snapshot()
+        _ = home.sessions  # an open Home has read what is known of its sessions, other rounds' notes included
         print("open", flush=True)
         sys.stdin.readline()
         for note in written:
             remember(who, space, note)
-        while home.repository.snapshot().tail:  # records that are in no commit yet, other processes' included
-            time.sleep(0.001)
+        while not home.repository.settled():  # other processes' notes included
+            time.sleep(0.005)
         print("done", flush=True)
 
 

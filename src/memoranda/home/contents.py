@@ -80,6 +80,10 @@ class Contents:
             if self.store.refs.head_commit() == commit:
                 return Snapshot(commit, last, tail)
 
+    def settled(self) -> bool:
+        """Whether everything that was written in this Home is in Git."""
+        return self._committer.left() is None
+
     def pen(self, replica: str) -> Pen:
         """What tells whether a line of that replica's ledger was written by this installation."""
         return Pen(self.keys, self.marker.id, replica)

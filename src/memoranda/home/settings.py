@@ -31,6 +31,11 @@ class Setting:
         return {"kind": self.kind, "value": self.value, "reason": self.reason, "by": self.by, "at": self.at}
 
 
+def settled(keys: Keys, owner: str) -> bool:
+    """Whether anything was ever settled for this owner: asked at every write, and nearly always it was not."""
+    return os.access(f"{keys.folder.parent}/settings/{owner}.jsonl", os.F_OK)
+
+
 class Settings:
     """The settings of one installation for `owner`: `person`, or the id of a Home. Kept beside the keys."""
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from memoranda.errors import PersonalDataRefused, SecretRefused
 from memoranda.home.keys import Keys
-from memoranda.home.settings import Settings
+from memoranda.home.settings import Settings, settled
 from memoranda.trust.personal import Personal
 from memoranda.trust.secrets import Secret, find_secrets
 from memoranda.values import dataclass
@@ -39,7 +39,7 @@ class Rules:
 
     def keeps_personal_data(self, agent: str | None = None) -> bool:
         """Whether personal data may be kept: the policy of the Home, and of this agent in it."""
-        if not self.home:
+        if not self.home or not settled(self.keys, self.home):
             return True
         standing = Settings(self.keys, self.home).standing()
         return not standing or not {("refuse", "personal_data"), ("refuse", f"personal_data {agent}")} & standing.keys()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from home.tools import CITED, assert_sound, git, note, opened, texts
+from home.tools import assert_sound, git, note, opened, texts
 from memoranda.context import Context
 from memoranda.home import background
 from memoranda.home.commit_process import CommitProcess
@@ -21,14 +21,14 @@ from memoranda.operations.space import Space
 _WRITES = """
 import sys
 from pathlib import Path
-from home.tools import CITED, note, opened
+from home.tools import note, opened
 from memoranda.context import Context
 from memoranda.home import background
 background._BURST = 3
 context = Context(user="dana", agent="cleo")
 with opened(Path(sys.argv[1]), context) as space:
     for n in range(10_000_000):
-        print(note(context, space, f"{n}", sources=CITED).path, flush=True)
+        print(note(context, space, f"{n}").path, flush=True)
 """
 
 
@@ -56,7 +56,7 @@ def _burst(live: Context, space: Space) -> list[str]:
     ends = time.monotonic() + 60
     while _alive(space) is None:
         assert time.monotonic() < ends
-        done.append(note(live, space, f"note {len(done)}", sources=CITED).path)
+        done.append(note(live, space, f"note {len(done)}").path)
     return done
 
 
@@ -78,7 +78,7 @@ def test_a_burst_is_committed_by_a_process_that_ends_with_the_home(base: Path, l
         done = _burst(live, space)
         pid = _alive(space)
         assert pid is not None
-        done += [note(live, space, f"more {n}", sources=CITED).path for n in range(100)]
+        done += [note(live, space, f"more {n}").path for n in range(100)]
         _until(lambda: not space.one().repository.snapshot().tail)
         assert space.one().repository._background.trouble is None
         assert set(done) <= set(texts(live, space))
@@ -93,7 +93,7 @@ def test_two_homes_that_burst_share_one_process(base: Path, live: Context, burst
     with opened(base, live) as one, opened(base, live) as two:
         _burst(live, one)
         for n in range(60):
-            note(live, two, f"of the other {n}", sources=CITED)
+            note(live, two, f"of the other {n}")
         _until(lambda: not two.one().repository.snapshot().tail)
         assert _alive(two) is None
         assert _process(two).at_work() or _alive(one) is None
@@ -108,7 +108,7 @@ def test_killed_or_stopped_it_is_missed_by_nobody(base: Path, live: Context, bur
             pid = _alive(space)
             assert pid is not None
             os.kill(pid, harm)
-            done += [note(live, space, f"more {n}", sources=CITED).path for n in range(20)]
+            done += [note(live, space, f"more {n}").path for n in range(20)]
             if harm == signal.SIGKILL:
                 _until(lambda: not space.one().repository.snapshot().tail)
             else:

@@ -72,7 +72,7 @@ class Answer:
 def handle(context: Context, space: Space, event: Event, harness: Harness) -> Answer:
     """Does what an event asks for, in the session that it names. Raises what the operations raise."""
     context = context.in_session(event.session)
-    pass_guards(context, Call("hook"))
+    pass_guards(context, Call("hook", writes=True))
     homes = space.homes()
     if not homes:
         remark = "there is no Home at or above this folder; nothing is loaded and nothing is kept."
@@ -132,10 +132,11 @@ def _note_tool(context: Context, home: OpenHome, event: Event) -> None:
 
 
 def _root(found: Brought) -> Root:
+    """The root of a taint. Tools and hosts bear somebody's words: one that holds a secret is not kept."""
     from memoranda.trust.secrets import find_secrets
 
-    source = found.source.partition(" ")[0] if find_secrets(found.source) else found.source
-    return Root("tool", source, found.reason)
+    doubted = any(find_secrets(part) for part in (found.source, *re.split(r"__|[ .]", found.source)))
+    return Root("tool", "a tool with a secret in its name" if doubted else found.source, found.reason)
 
 
 # The turns

@@ -60,10 +60,10 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     if not source.is_dir():
         raise NotFound(f"{source} is not a folder.", remedy="Name a folder of Markdown files.")
     home = space.writable()
-    name = slug(source.resolve().name) or "imported"
+    name = source.resolve().name
     pass_guards(context, Call("import", writes=True, fields=(("name of the folder", name),), rules=home.rules))
     home.refresh(context)
-    target = f"memory/notes/{name}"
+    target = f"memory/notes/{slug(name) or 'imported'}"
     present = home.indexes.catalog.blobs()
     run = _Run(context, home, target, present, space.met(context, home))
     files = sorted(_markdown(source, run.left))

@@ -18,9 +18,11 @@ from memoranda.errors import InvalidInput, InvalidTime
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.times import parse_instant
 from memoranda.operations.journaling import Turn
+from memoranda.trust.secrets import masked
 from memoranda.values import dataclass, field
 
 _MARKUP = lazy(r"\s*<(command-name|command-message|local-command-\w+|system-reminder|bash-\w+)\b")
+_KIND = lazy(r"[a-z]+(?:-[a-z]+){0,4}")
 _OWN = ("speaker", "text", "at", "session", "agent", "origin")
 
 
@@ -69,7 +71,7 @@ def read_lines(lines: Iterable[bytes]) -> Transcript:
             taken = _claude(line, uuids, found.skipped)
         except (ValueError, InvalidInput) as error:
             reason = error.what if isinstance(error, InvalidInput) else "It is not JSON."
-            found.damaged.append((number, reason))
+            found.damaged.append((number, masked(reason)))  # it may repeat the line
             continue
         if taken is None:
             continue
@@ -123,7 +125,7 @@ def _claude(line: Mapping[str, Any], uuids: set[str], skipped: Counter[str]) -> 
     """(message id, turn) of a line of a Claude Code transcript, None for one that is no conversation."""
     kind, message = line.get("type"), line.get("message")
     if kind not in ("user", "assistant") or not isinstance(message, dict):
-        skipped[str(kind or "unknown")] += 1
+        skipped[kind if isinstance(kind, str) and _KIND.fullmatch(kind) else "unknown"] += 1
         return None
     reason = _passed_over(line, message)
     text = "" if reason else "\n\n".join(_said(message.get("content")))

@@ -40,6 +40,7 @@ _IN_CODE = lazy(
 )
 _URL = lazy(r"\b[a-z][a-z0-9+.-]*://[^\s\"'`<>|;&(){}]+", re.IGNORECASE)
 _HOST = lazy(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|[0-9a-f:]{2,39}")
+_LABEL = 24  # characters
 _NAME = lazy(r"[A-Za-z0-9_.:-]{1,100}")
 
 
@@ -79,7 +80,7 @@ def brought(tool: str, arguments: Mapping[str, object], trusted: Trusted) -> Bro
         return Brought(name, "an MCP server that is not on the list of trusted ones")
     host = host_of(str(arguments.get("url") or ""))
     if tool == "WebFetch":
-        return None if _trusts(host, trusted) else Brought(f"{name} {host}".strip(), "a page of the web")
+        return None if _trusts(host, trusted) else Brought(f"{name} {_shown(host)}".strip(), "a page of the web")
     if tool == "WebSearch":
         return Brought(name, "a search of the web")
     return Brought(name, "a tool that is not known to stay on this machine")
@@ -96,6 +97,11 @@ def host_of(url: str) -> str:
     except ValueError:
         return ""
     return host if _HOST.fullmatch(host) else ""
+
+
+def _shown(host: str) -> str:
+    """A host as the ledger keeps it: without the long labels in which something can be carried along."""
+    return ".".join(label if len(label) <= _LABEL else "…" for label in host.split("."))
 
 
 def _server(tool: str, arguments: Mapping[str, object]) -> str | None:
@@ -123,7 +129,7 @@ def _by_command(tool: str, command: str, trusted: Trusted) -> Brought | None:
         return None
     program = " ".join(found.group(1).split()[:2]) if found.re.groups else ""
     host = next(filter(None, strange), "")
-    return Brought(f"{tool} {host}".strip(), f"a command that fetches ({program[:40]})")
+    return Brought(f"{tool} {_shown(host)}".strip(), f"a command that fetches ({program[:40]})")
 
 
 def _texts(*values: object) -> Iterator[str]:

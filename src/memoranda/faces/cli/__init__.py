@@ -126,18 +126,19 @@ def _told(words: list[str]) -> int:
         sys.stdout.flush()
         return code
     except MemorandaError as error:
-        return _say(error, in_json)
+        return _say(error, in_json, words)
     except BrokenPipeError:
         raise
     except OSError as error:
         what = f"{error.filename}: {error.strerror}." if error.filename and error.strerror else f"{error}."
-        return _say(Unavailable(what, why="The system refused it.", remedy="Mend that and try again."), in_json)
+        told = Unavailable(what, why="The system refused it.", remedy="Mend that and try again.")
+        return _say(told, in_json, words)
     except Exception as error:  # noqa: BLE001 - the outermost net: a defect is told as one, with its traceback
-        import traceback
+        from memoranda.faces.covering import frames_of
 
-        traceback.print_exc()
+        sys.stderr.write(frames_of(error))
         why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
-        return _say(Unavailable("The command broke off.", why=why, remedy="Please report it."), in_json)
+        return _say(Unavailable("The command broke off.", why=why, remedy="Please report it."), in_json, words)
 
 
 def _run(words: list[str]) -> int:
@@ -243,18 +244,25 @@ def _prepare_streams(in_json: bool) -> None:
             reconfigure(encoding=encoding, errors="backslashreplace")
 
 
-def _say(error: MemorandaError, in_json: bool) -> int:
-    """Tells an error: a problem document on standard output, or what, why and remedy on standard error."""
+def _say(error: MemorandaError, in_json: bool, words: list[str]) -> int:
+    """Tells an error: a problem document on standard output, or what, why and remedy on standard error.
+
+    A secret among the words of the command is not said again.
+    """
+    from memoranda.faces.covering import covered, covered_data, secrets_in
+
+    secrets = secrets_in([words])
     if in_json:
         import json
 
-        sys.stdout.write(json.dumps(error.problem(), ensure_ascii=False, indent=2) + "\n")
+        document = covered_data(error.problem(), secrets)
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
         sys.stdout.flush()
         return error.exit_code
     from memoranda.faces.cli.frame import printable
 
     lines = [f"memoranda: {error.what}", *(f"  {line}" for line in (error.why, error.remedy) if line)]
-    sys.stderr.write(printable("\n".join(lines)) + "\n")
+    sys.stderr.write(printable(covered("\n".join(lines), secrets)) + "\n")
     return error.exit_code
 
 

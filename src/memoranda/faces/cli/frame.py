@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from memoranda.errors import InvalidInput, InvalidNote
 from memoranda.faces import local
+from memoranda.faces.covering import covered, secrets_in
 
 if TYPE_CHECKING:
     from memoranda.context import Context
@@ -172,6 +173,7 @@ class Frame:
         self._choice: local.Choice | None = None
         self._begun: Comparison | None = None
         self._context: Context | None = None
+        self._secrets: dict[str, str] | None = None
         self.told_notices = False  # whether the answer itself says which Homes were left out
         self.progress: local.Progress | None = Progress() if sys.stderr.isatty() else None
 
@@ -202,15 +204,16 @@ class Frame:
         self._clear()
         for line in lines:
             # A line break in somebody's words must not begin a line that reads as ours.
-            sys.stdout.write(printable(line).replace("\n", "\n   ") + "\n")
+            sys.stdout.write(printable(self._covered(line)).replace("\n", "\n   ") + "\n")
 
     def document(self, document: Mapping[str, object]) -> None:
         self._clear()
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.write(self._covered(json.dumps(document, ensure_ascii=False, indent=2)) + "\n")
 
     def raw(self, text: str) -> None:
         """A text as it is; only for a terminal without what it would obey."""
         self._clear()
+        text = self._covered(text)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         if text and not text.endswith("\n"):
             sys.stdout.write("\n")
@@ -219,7 +222,13 @@ class Frame:
         """Something that is not part of the answer: on standard error, and not beside JSON."""
         if not self.json:
             self._clear()
-            sys.stderr.write(printable(line) + "\n")
+            sys.stderr.write(printable(self._covered(line)) + "\n")
+
+    def _covered(self, text: str) -> str:
+        """The text without the secrets that the command's own words hold."""
+        if self._secrets is None:
+            self._secrets = secrets_in(vars(self.args).values())
+        return covered(text, self._secrets) if self._secrets else text
 
     def _clear(self) -> None:
         if isinstance(self.progress, Progress):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
-import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput, MemorandaError, Unavailable
 from memoranda.faces import local
+from memoranda.faces.covering import covered, covered_data, frames_of, secrets_in
 from memoranda.faces.mcp import present
 from memoranda.faces.mcp.arguments import understood
 from memoranda.faces.mcp.tools import INSTRUCTIONS, TOOLS
@@ -64,16 +64,19 @@ class Service:
             context = self._context(client)
             text, data = _CALLS[name](context, self._space(context), given)
         except MemorandaError as error:
-            return _failed(error)
+            return _failed(error, [name, arguments])
         except OSError as error:
-            return _failed(Unavailable(f"{error}.", why="The system refused it.", remedy="A person has to mend that."))
-        except Exception as error:  # noqa: BLE001 - a defect must not end the server; its traceback goes to the log
-            traceback.print_exc(file=sys.stderr)
+            told = Unavailable(f"{error}.", why="The system refused it.", remedy="A person has to mend that.")
+            return _failed(told, [name, arguments])
+        except Exception as error:  # noqa: BLE001 - a defect must not end the server; its frames go to the log
+            sys.stderr.write(frames_of(error))
             why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
-            return _failed(Unavailable("The call broke off.", why=why, remedy="Try it in another way, and report it."))
+            told = Unavailable("The call broke off.", why=why, remedy="Try it in another way, and report it.")
+            return _failed(told, [name, arguments])
         if hints:
             data["hints"] = hints
-        return Answer(present.with_hints(text, hints), data, review=str(data["uri"]) if asked else None)
+        answer = Answer(present.with_hints(text, hints), data, review=str(data["uri"]) if asked else None)
+        return _covered(answer, [arguments])
 
     def _space(self, context: Context) -> Space:
         """The Homes that are chosen now; a Home that was made since the last call is found."""
@@ -105,7 +108,8 @@ class Service:
         return context_resource(context, self._space(context))
 
     def _context(self, client: str) -> Context:
-        return local.make_context(self._agent, self._session, otherwise=local.fit_name(client, "mcp"))
+        name = "mcp" if secrets_in([client]) else local.fit_name(client, "mcp")
+        return local.make_context(self._agent, self._session, otherwise=name)
 
     def offer(self, uri: str, client: str) -> Offer:
         """A page on which the person at this machine reviews these bytes."""
@@ -129,8 +133,17 @@ class Service:
             space.close()
 
 
-def _failed(error: MemorandaError) -> Answer:
-    return Answer("\n".join(part for part in (error.what, error.why, error.remedy) if part), error.problem(), True)
+def _failed(error: MemorandaError, given: Sequence[object]) -> Answer:
+    text = "\n".join(part for part in (error.what, error.why, error.remedy) if part)
+    return _covered(Answer(text, error.problem(), True), given)
+
+
+def _covered(answer: Answer, given: Sequence[object]) -> Answer:
+    """The answer without the secrets that were given."""
+    secrets = secrets_in(given)
+    if not secrets:
+        return answer
+    return replace(answer, text=covered(answer.text, secrets), data=covered_data(answer.data, secrets))
 
 
 def _times(given: dict[str, Any], *names: str, end_of_day: bool) -> dict[str, Any]:

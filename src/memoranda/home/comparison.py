@@ -22,6 +22,12 @@ class Comparison:
             return None
         return [row.decode("utf-8", "surrogateescape") for row in told.split(b"\0") if row]
 
+    def end(self) -> None:
+        """Waits for no answer any more, when nobody has."""
+        if self._process.returncode is None:
+            self._process.kill()
+            self._process.communicate()
+
 
 def begin(layout: Layout) -> Comparison | None:
     """Begins one; None when there is no index to compare with."""

@@ -243,6 +243,8 @@ class Frame:
                 for notice in self._space.notices:
                     self.remark(f"Note: {notice}")
             self._space.close()
+        if self._begun is not None:
+            self._begun.end()
         self._clear()
 
 

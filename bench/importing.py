@@ -55,9 +55,10 @@ class _Import(NamedTuple):
 def _ours(source: Path, size: int, name: str, *, indexes: bool, scanning: bool) -> _Import:
     root = new_home(name)
     reports: list[str] = []
-    kept = Indexes.catch_up, importing._MANY, importing.admit  # type: ignore[attr-defined]
+    kept = Indexes.catch_up, Indexes.ahead, importing._MANY, importing.admit  # type: ignore[attr-defined]
     if not indexes:
         Indexes.catch_up = lambda self: self.repository.snapshot()  # type: ignore[method-assign]
+        Indexes.ahead = lambda _self, **_how: None  # type: ignore[method-assign]
         importing._MANY = size + 1  # no second process that makes them meanwhile
     if not scanning:
         importing.admit = lambda _data, _path: None  # type: ignore[assignment,attr-defined]
@@ -67,7 +68,7 @@ def _ours(source: Path, size: int, name: str, *, indexes: bool, scanning: bool) 
             done = importing.import_folder(context(), space, source, lambda what, _n, _all: reports.append(what))
         took = time.perf_counter() - started
     finally:
-        Indexes.catch_up, importing._MANY, importing.admit = kept  # type: ignore[attr-defined,method-assign]
+        Indexes.catch_up, Indexes.ahead, importing._MANY, importing.admit = kept  # type: ignore[attr-defined,method-assign]
     if done.taken + len(done.left) != size:
         raise RuntimeError(f"{done.taken} of {size} files were taken")
     return _Import(took, len(reports), done.left)

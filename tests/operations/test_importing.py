@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memoranda.context import Context
+from memoranda.home.gitindex import GitIndex
 from memoranda.home.keys import Keys
 from memoranda.index.indexes import Indexes
 from memoranda.operations import importing
@@ -171,6 +173,70 @@ def test_an_import_that_is_killed_can_be_repeated(
         files = {path.name: path.read_bytes() for path in vault.rglob("*.md") if path.name != "secret.md"}
         kept = {path.name: path.read_bytes() for path in (home / "memory" / "notes" / "vault").rglob("*.md")}
         assert kept == files
+
+
+def test_what_cannot_be_taken_is_named_and_harms_nothing_else(context: Context, space: Space, tmp_path: Path) -> None:
+    folder = tmp_path / "vault"
+    (folder / "shut").mkdir(parents=True)
+    (folder / ".hidden").mkdir()
+    for name in (
+        "One.MD",
+        "two.markdown",
+        "shut/three.md",
+        ".hidden/four.md",
+        ".five.md",
+        "six.txt",
+        "x" * 220 + ".md",
+    ):
+        (folder / name).write_text(f"The buoy {name} is green.\n")
+    (folder / "link.md").symlink_to(folder / "One.MD")
+    os.mkfifo(folder / "pipe.md")
+    done = import_folder(context, space, folder)
+    left = dict(done.left)
+    assert left.pop("x" * 220 + ".md") == "its name is too long"
+    assert left == {name: "it is a link or not a regular file" for name in ("link.md", "pipe.md")}
+    kept = sorted(path.name for path in (space.one().repository.root / "memory/notes/vault").rglob("*.md"))
+    assert kept == ["One.md", "three.md", "two.md"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is shut to root")
+def test_a_folder_that_cannot_be_read_is_named(context: Context, space: Space, tmp_path: Path) -> None:
+    (tmp_path / "vault/shut").mkdir(parents=True)
+    (tmp_path / "vault/one.md").write_text("The buoy is green.\n")
+    (tmp_path / "vault/shut").chmod(0)
+    done = import_folder(context, space, tmp_path / "vault")
+    (tmp_path / "vault/shut").chmod(0o755)
+    assert done.taken == 1 and [name for name, _ in done.left] == ["shut/"]
+
+
+def test_gits_index_is_brought_forward_once_and_then_holds_everything(
+    context: Context, space: Space, vault: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, times = importing.Follower.call, []
+    monkeypatch.setattr("memoranda.home.background._QUIET", 0.0)
+    monkeypatch.setattr("memoranda.home.gitindex.GitIndex.advance", _counted(GitIndex.advance, times))
+    space.one().refresh(context)
+
+    def call(self: importing.Follower) -> None:
+        real(self)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(importing.Follower, "call", call)
+    before = len(times)
+    import_folder(context, space, vault)
+    during = len(times) - before
+    root = space.one().repository.root
+    space.close()
+    assert during <= 1 and len(times) > before
+    assert subprocess.run(["git", "-C", str(root), "status", "--porcelain"], capture_output=True).stdout == b""
+
+
+def _counted(real: Callable[..., bool], times: list[int]) -> Callable[..., bool]:
+    def advance(*given: object) -> bool:
+        times.append(1)
+        return real(*given)
+
+    return advance
 
 
 def test_pending_rows_are_gone_when_everything_is_committed(context: Context, space: Space, vault: Path) -> None:

@@ -12,12 +12,16 @@ from memoranda.values import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that a write wants to change: `data` is its new content (None: gone), or what is appended."""
+    """One file that a write wants to change: `data` is its new content (None: gone), or what is appended.
+
+    `blob` is the id of a whole new content, when somebody has worked it out already.
+    """
 
     path: str
     data: bytes | None
     appended: bool = False
     laid: bool = False  # the bytes stand in the working tree already
+    blob: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

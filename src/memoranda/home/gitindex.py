@@ -150,11 +150,17 @@ class GitIndex:
         entries = read_entries(self._layout.index)
         if entries is None:
             return False
-        bring_forward(entries, touched, self._ours, self._worktree.status_of_ours, self._worktree.executable)
+        unknown = False
+
+        def status(path: str, blob: str) -> os.stat_result | None:
+            nonlocal unknown
+            found = self._worktree.status_of_ours(path, blob)
+            unknown = unknown or found is None
+            return found
+
+        bring_forward(entries, touched, self._ours, status, self._worktree.executable)
         write_entries(self._fresh, entries)
-        status = self._worktree.status_of_ours
-        if any(new is not None and status(path, new) is None for path, (_, new) in touched.items()):
-            # Another process wrote them: Git learns their times, else every look would have to read them.
+        if unknown:  # another process wrote them: Git learns their times, else every look would have to read them
             self._refresh()
         return True
 

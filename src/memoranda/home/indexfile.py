@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from memoranda.home.durable import sync_data
 _HEADER = struct.Struct(">4sII")
 _STAT = struct.Struct(">10I20sH")
 _LONG_NAME = 0xFFF
+_WORD = 0xFFFFFFFF
 _MUST_UNDERSTAND = frozenset(range(ord("a"), ord("z") + 1))  # an extension in lower case changes what entries mean
 
 
@@ -63,9 +65,9 @@ def make_entry(name: bytes, blob: str, status: os.stat_result | None, executable
         numbers = (0, 0, 0, 0, 0, 0, mode, 0, 0, 0)
     else:
         ctime, mtime = divmod(status.st_ctime_ns, 10**9), divmod(status.st_mtime_ns, 10**9)
-        rest = (status.st_dev, status.st_ino, mode, status.st_uid, status.st_gid, status.st_size)
-        numbers = (*ctime, *mtime, *rest)
-    head = _STAT.pack(*(n & 0xFFFFFFFF for n in numbers), bytes.fromhex(blob), min(len(name), _LONG_NAME))
+        rest = (status.st_dev & _WORD, status.st_ino & _WORD, mode, status.st_uid & _WORD, status.st_gid & _WORD)
+        numbers = (ctime[0] & _WORD, ctime[1], mtime[0] & _WORD, mtime[1], *rest, status.st_size & _WORD)
+    head = _STAT.pack(*numbers, bytes.fromhex(blob), min(len(name), _LONG_NAME))
     return head + name + bytes(8 - (_STAT.size + len(name)) % 8)
 
 
@@ -95,4 +97,6 @@ def bring_forward(
         if new is None:
             entries.pop(key, None)
         else:
-            entries[key] = make_entry(key, new, status(name, new), executable(name))
+            found_now = status(name, new)
+            program = executable(name) if found_now is None else bool(found_now.st_mode & stat.S_IXUSR)
+            entries[key] = make_entry(key, new, found_now, program)

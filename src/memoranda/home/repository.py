@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,12 +71,13 @@ class Repository(Contents):
         self.outside = Outside(self.layout, self.worktree, self.ours)
         self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout)
         self._looking = threading.Lock()
+        self._many = False
         self.refused: dict[str, str] = {}
         self._committer.moved = self._looker.follow
         self._erasing = self.layout.own / "erasing"
         self._plan = str(self._erasing / "plan.json")
         process = CommitProcess(self.layout, self.replica.id)
-        self._background = Background(self.flush, self.tidy, self._committer.left, process)
+        self._background = Background(self.flush, self._tidy_in_quiet, self._committer.left, process)
         self._writer = Writer(
             self, self._log, self._activity, self._pen,
             ready=self._ready, decided=self._decided, repair=self._repair, wake=self._background.wake,
@@ -259,6 +261,18 @@ class Repository(Contents):
         self.git_index.unlock()
         return self._committer.flush(wait=wait)
 
+    @contextmanager
+    def many(self) -> Iterator[None]:
+        """For a time in which one write follows the other: what costs as much as there is, is done once, afterwards."""
+        self._many = True
+        try:
+            yield
+        finally:
+            self._many = False
+
+    def _tidy_in_quiet(self) -> bool:
+        return False if self._many else self.tidy()
+
     def tidy(self) -> bool:
         """Brings Git's index forward, joins small packs, begins a new log segment; whether nothing is left to do."""
         if self.read_only:
@@ -282,7 +296,8 @@ class Repository(Contents):
     def _bring_index(self, old: str | None, new: str) -> bool:
         known = old if old is not None and self.store.get(old) else None
         touched = {c.path: (c.old, c.new) for c in self.store.changes(known, new) if c.path in self.ours}
-        if known is not None:  # a person's commit between may have taken the index elsewhere and back
+        if known is not None and not self.only_ours(known, new):
+            # A person's commit between may have taken the index elsewhere and back.
             for path in {c.path for step in self.history(known, new) for c in step.changes} - touched.keys():
                 if path in self.ours:
                     blob = self.blob_at(new, path)

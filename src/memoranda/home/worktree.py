@@ -28,15 +28,22 @@ class Worktree:
         # path -> what `_mark` saw right after our own write, and the blob that it left there
         self._written: dict[str, tuple[int, int, int, str]] = {}
 
-    def apply(self, change: FileChange) -> None:
-        """Does what a change says; what was found outside is there already."""
+    def apply(self, change: FileChange, folders: set[str] | None = None) -> None:
+        """Does what a change says; what was found outside is there already.
+
+        `folders` are those that this write has been in before: one look at each is enough.
+        """
         if change.outside:
             return
         path = self._base + change.path
         if change.new is None:
             Path(path).unlink(missing_ok=True)
             return
-        self._folder(change.path)
+        folder = change.path.rpartition("/")[0]
+        if folders is None or folder not in folders:
+            self._folder(change.path)
+            if folders is not None:
+                folders.add(folder)
         if not change.appended and change.old is not None:
             self._replace(change.path, change.data)
             return

@@ -93,9 +93,10 @@ class Writer:
     def _apply(self, record: Record, end: int) -> None:
         worktree = self._contents.worktree
         applied: list[FileChange] = []
+        folders: set[str] = set()
         try:
             for change in record.changes:
-                worktree.apply(change)
+                worktree.apply(change, folders)
                 applied.append(change)
         except (OSError, InvalidPath) as error:
             self._log.take_back(end)
@@ -147,7 +148,7 @@ class Writer:
         if not change.appended or path != change.path or len(content) != len(before) + len(change.data):
             old, before = self._before(change)
             content = before + change.data
-            new = object_id("blob", content)
+            new = change.blob or object_id("blob", content)
         self._coming = _NOTHING
         if change.appended:
             self._opening = (change.path, new, content, self._log.last + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ _GROUP_BYTES = 1 << 20
 _GROUP_FILES = 1000
 _MANY = 2000  # files from which on a second process is worth its start
 _LARGEST = 64 << 20
+_NO_FILE = "it is a link or not a regular file"
 _TOO_LONG = 200  # bytes of a file name; file systems end at 255 and copies add to it
 
 
@@ -65,27 +67,34 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     home.refresh(context)
     target = f"memory/notes/{slug(name) or 'imported'}"
     present = home.indexes.catalog.blobs()
-    run = _Run(context, home, target, present, space.met(context, home))
+    run = _Run(context, home, source, target, present, space.met(context, home))
     files = sorted(_markdown(source, run.left))
-    if len(files) < _MANY:
-        run.written = home.indexes.ahead
+    with home.repository.many():
         _take_all(run, files, progress)
-        home.indexes.ahead(last=True)
-    else:
-        with Follower(home.repository.root, home.repository.keys.folder) as follower:
-            run.written = follower.call
-            _take_all(run, files, progress)
-            if (complaint := follower.finish()) is not None:
-                home.indexes.notices.append(f"A second process of the import failed: {complaint}")
     home.indexes.catch_up()
     return ImportedFolder(run.taken, run.already, run.odd(), tuple(run.left), target, home.name)
 
 
-def _take_all(run: _Run, files: Sequence[tuple[Path, str]], progress: Progress | None) -> None:
-    for done, (path, relative) in enumerate(files):
+def _take_all(run: _Run, files: Sequence[str], progress: Progress | None) -> None:
+    """Takes in the files, and brings the indexes up meanwhile: here when they are few, else in a second process."""
+    indexes, repository = run.home.indexes, run.home.repository
+    if len(files) < _MANY:
+        run.written = indexes.ahead
+        _take_each(run, files, progress)
+        indexes.ahead(last=True)
+        return
+    with Follower(repository.root, repository.keys.folder) as follower:
+        run.written = follower.call
+        _take_each(run, files, progress)
+        if (complaint := follower.finish()) is not None:
+            indexes.notices.append(f"A second process of the import failed: {complaint}")
+
+
+def _take_each(run: _Run, files: Sequence[str], progress: Progress | None) -> None:
+    for done, relative in enumerate(files):
         if progress and done % 100 == 0:
             progress("importing files", done, len(files))
-        run.take(path, relative)
+        run.take(relative)
     run.write()
     if progress:
         progress("importing files", len(files), len(files))
@@ -94,12 +103,15 @@ def _take_all(run: _Run, files: Sequence[tuple[Path, str]], progress: Progress |
 class _Run:
     """One import under way: collects files and writes them a megabyte at a time."""
 
-    def __init__(self, context: Context, home: OpenHome, target: str, present: set[str], met: Met) -> None:
+    def __init__(
+        self, context: Context, home: OpenHome, source: Path, target: str, present: set[str], met: Met
+    ) -> None:
         self._context = context
         self._met = met
         self._lines = list(met.lines)
-        self._home = home
+        self.home = home
         self._rules = home.rules
+        self._source = f"{source}/"
         self._target = target
         self._present = present
         self._group: list[Change] = []
@@ -110,9 +122,11 @@ class _Run:
         self.left: list[tuple[str, str]] = []
         self.written: Callable[[], None] = lambda: None  # told after each group
 
-    def take(self, path: Path, relative: str) -> None:
+    def take(self, name: str) -> None:
+        """Takes in the file `name` of the folder."""
+        relative = _as_md(name)
         try:
-            data = path.read_bytes()
+            data = _read(self._source + name)
         except OSError as error:
             self.left.append((relative, error.strerror or "it cannot be read"))
             return
@@ -124,11 +138,11 @@ class _Run:
         if place is None:
             self.already += 1
             return
-        if (reason := admit(data, relative, self._rules) or self._home.tombs.admit(data, relative)) is not None:
+        if (reason := admit(data, relative, self._rules) or self.home.tombs.admit(data, relative)) is not None:
             self.left.append((masked_path(relative), reason))
             return
         self._names[place] = relative
-        self._group.append(Change(place, data))
+        self._group.append(Change(place, data, blob=blob))
         self._bytes += len(data)
         self.taken += 1
         if self._bytes >= _GROUP_BYTES or len(self._group) >= _GROUP_FILES:
@@ -137,32 +151,32 @@ class _Run:
     def _place(self, relative: str) -> str | None:
         """Where a file goes; None when an empty file lies there already. A name in use gets a number."""
         folder, _, name = f"{self._target}/{relative}".rpartition("/")
-        folder = self._home.folder_with_room(folder)
+        folder = self.home.folder_with_room(folder)
         stem = name.removesuffix(".md")
         number = 1
         while True:
             place = f"{folder}/{stem}.md" if number == 1 else f"{folder}/{stem} {number}.md"
-            if place.casefold() not in self._used and not self._home.repository.worktree.exists(place):
+            if place.casefold() not in self._used and not self.home.repository.worktree.exists(place):
                 self._used.add(place.casefold())
                 return place
-            if self._home.repository.worktree.read(place) == b"":
+            if self.home.repository.worktree.read(place) == b"":
                 return None
             number += 1
 
     def odd(self) -> tuple[tuple[str, str], ...]:
         """What was taken without being understood, as the catalog has read it."""
-        rows = self._home.indexes.catalog.with_problems()
+        rows = self.home.indexes.catalog.with_problems()
         return tuple((self._names[row.path], "; ".join(row.problems)) for row in rows if row.path in self._names)
 
     def write(self) -> None:
         if not self._group:
             return
         group, self._group, self._bytes = self._group, [], 0
-        self._home.repository.write(self._context, lambda _at: self._draft(group))
+        self.home.repository.write(self._context, lambda _at: self._draft(group))
         self.written()
 
     def _draft(self, group: Sequence[Change]) -> Draft:
-        blobs = [blob_id(change.data) for change in group if change.data is not None]
+        blobs = [change.blob for change in group]
         line = {
             "kind": "writes", "op": "import", "blobs": blobs, "user": self._context.user, "origin": "import",
             "agent": self._context.agent, "session": self._met.session, "taint": self._met.taint.records(),
@@ -172,31 +186,61 @@ class _Run:
         return Draft("import", f"Import {what}", group, lines, {}, self._context.user)
 
 
-def _markdown(source: Path, left: list[tuple[str, str]]) -> Iterator[tuple[Path, str]]:
-    """(file, path relative to `source`) of every Markdown file; what cannot be taken goes to `left`."""
-    for place, folders, names in os.walk(source):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        inside = Path(place).relative_to(source).as_posix()
-        for name in sorted(names):
-            if not name.lower().endswith((".md", ".markdown")) or name.startswith("."):
-                continue
-            relative = name if inside == "." else f"{inside}/{name}"
-            path = Path(place) / name
-            reason = _unfit(path, relative)
-            if reason:
-                left.append((relative.encode("utf-8", "replace").decode(), reason))
-            else:
-                yield path, relative.removesuffix(path.suffix) + ".md"
+def _as_md(name: str) -> str:
+    """`notes/x.markdown` becomes `notes/x.md`."""
+    return name if name.endswith(".md") else f"{name.rpartition('.')[0]}.md"
 
 
-def _unfit(path: Path, relative: str) -> str | None:
-    status = path.lstat()
-    if not stat.S_ISREG(status.st_mode):
-        return "it is a link or not a regular file"
-    if status.st_size > _LARGEST:
-        return "it is larger than 64 MB"
+def _read(path: str) -> bytes:
+    """The bytes of a regular file; OSError says why there are none."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        if len(path.name.encode("utf-8")) > _TOO_LONG:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, _NO_FILE)
+        if status.st_size > _LARGEST:
+            raise OSError(errno.EFBIG, "it is larger than 64 MB")
+        data = os.read(descriptor, status.st_size + 1)
+        if len(data) != status.st_size:  # it is being written, or comes in pieces
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                file.seek(0)
+                data = file.read()
+        return data
+    finally:
+        os.close(descriptor)
+
+
+def _markdown(source: Path, left: list[tuple[str, str]]) -> Iterator[str]:
+    """The path, relative to `source`, of every Markdown file; what cannot be taken goes to `left`."""
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(source / folder) as found:
+                entries = [entry for entry in found if not entry.name.startswith(".")]
+        except OSError as error:
+            left.append((_printable(folder), f"this folder cannot be read: {error.strerror}"))
+            continue
+        for entry in entries:
+            relative = folder + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(f"{relative}/")
+            elif entry.name.lower().endswith((".md", ".markdown")):
+                if reason := _unfit(entry, relative):
+                    left.append((_printable(relative), reason))
+                else:
+                    yield relative
+
+
+def _printable(name: str) -> str:
+    return name.encode("utf-8", "replace").decode()
+
+
+def _unfit(entry: os.DirEntry[str], relative: str) -> str | None:
+    if not entry.is_file(follow_symlinks=False):
+        return _NO_FILE
+    try:
+        if len(entry.name.encode("utf-8")) > _TOO_LONG:
             return "its name is too long"
         check_path(relative)
     except UnicodeEncodeError:

@@ -424,9 +424,9 @@ class Catalog:
         row = self.db.execute("SELECT blob FROM files WHERE path = ?", (path,)).fetchone()
         return row[0] if row else None
 
-    def blobs(self) -> set[str]:
-        """The blobs of all files there are now."""
-        return {row[0] for row in self.db.execute("SELECT blob FROM files")}
+    def blobs(self) -> dict[str, int]:
+        """The blobs of all files there are now, each with how many files hold it."""
+        return dict(self.db.execute("SELECT blob, count(*) FROM files GROUP BY blob"))
 
 
 _SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text, about FROM entries"

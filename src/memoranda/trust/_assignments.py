@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
+from memoranda.trust._hints import lower_case
 from memoranda.trust._values import is_code, is_random, is_stand_in, is_strong, is_uuid, is_word
 
 Hit = tuple[str, int, int]  # kind, start, end
@@ -116,10 +117,15 @@ _BEFORE = lazy(
 _ENDS = lazy(r"[.!?;,)]*\s*(?:$|\n|[.!?;)](?:\s|$)|,? (?:and|but|so|for|et|mais|pour)\b)", 2)
 
 
-def find(text: str, low: str) -> Iterator[Hit]:
-    """What names of secrets lead to. `low` is the text in lower case, of the same length."""
-    for core, kind, whole in _CORES:
-        at = low.find(core)
+_NAMES_OF_SECRETS = lower_case(*(core for core, _, _ in _CORES))
+
+
+def find(text: str, low: str, held: int) -> Iterator[Hit]:
+    """What names of secrets lead to. `low` is the text in lower case, of the same length, `held` are its hints."""
+    if not held & _NAMES_OF_SECRETS.mask:
+        return
+    for (core, kind, whole), (bit, _) in zip(_CORES, _NAMES_OF_SECRETS.each, strict=True):
+        at = low.find(core) if held & bit else -1
         while at >= 0:
             match = whole.match(low, at)
             if match is not None:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._values import is_random, is_stand_in, is_strong, is_uuid, starts
+from memoranda.trust._hints import OF_12, lower_case, starts
+from memoranda.trust._values import is_random, is_stand_in, is_strong, is_uuid
 
 Hit = tuple[str, int, int]  # kind, start, end
 
@@ -71,13 +72,16 @@ _HASH = lazy(
     r"|\$argon2(?:id?|d)\$[A-Za-z0-9=,$+/]{40,}|\$krb5(?:asrep|tgs)\$(?:23\$)?\S{60,}|\$apr1\$\S{8}\$\S{22}"
     r"|\$scrypt\$\S{40,}|pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,})"
 )
-_HEADERS = ("authorization", "bearer", "x-", "api-key", "apikey", "jenkins-crumb", "cookie")
+_HEADERS = lower_case("authorization", "bearer", "x-", "api-key", "apikey", "jenkins-crumb", "cookie")
+_TOOLS = lower_case(*(hint for hint, _ in _COMMANDS))
 
 
-def find(text: str, low: str, longest: int) -> Iterator[Hit]:
-    """Everything that its place betrays. `low` is the text in lower case, `longest` the length of its longest word."""
-    if longest >= 12:
-        yield from _long(text, low)
+def find(text: str, low: str, held: int) -> Iterator[Hit]:
+    """Everything that its place betrays. `low` is the text in lower case, `held` are its hints."""
+    if held & OF_12:
+        yield from _long(text, low, held)
+    if not held & _TOOLS.mask:
+        return
     for hint, command in _COMMANDS:
         if hint in low:
             for match in command.finditer(text):
@@ -85,14 +89,14 @@ def find(text: str, low: str, longest: int) -> Iterator[Hit]:
                     yield "password", *match.span("value")
 
 
-def _long(text: str, low: str) -> Iterator[Hit]:
+def _long(text: str, low: str, held: int) -> Iterator[Hit]:
     """What has a word of at least 12 characters in it."""
     yield from _key_blocks(text)
     if "://" in text:
         yield from _addresses(text)
     if "=" in text and ("?" in text or "&" in text):
         yield from _queries(text)
-    for at in starts(low, _HEADERS):
+    for at in starts(low, held, _HEADERS):
         yield from _header(text, at)
     if "$" in text:
         for match in _HASH.finditer(text):

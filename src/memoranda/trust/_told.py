@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._values import is_stand_in, is_strong, is_word, starts
+from memoranda.trust._hints import Group, lower_case, starts
+from memoranda.trust._values import is_stand_in, is_strong, is_word
 
 Hit = tuple[str, int, int]  # kind, start, end
 
-_ACCOUNTS = ("login", "log in with", "logins", "credential", "creds", "identifiant", "compte", "account", "accès",
-             "acces", "connexion", "connecte", "se connecter avec", "sign in with", "auth")  # fmt: skip
+_ACCOUNTS = lower_case(
+    "login", "log in with", "logins", "credential", "creds", "identifiant", "compte", "account", "accès", "acces",
+    "connexion", "connecte", "se connecter avec", "sign in with", "auth",
+)  # fmt: skip
 _PAIR = lazy(
     r"(?:logins?|credentials?|creds|identifiants?|compte|account|acc[eè]s|connexion|log ?in with|sign ?in with"
     r"|connecte(?:r|z)?(?: avec)?|connecte-toi avec|se connecter avec|auth)\b[^\n:]{0,40}?[ \t]*(?::|=|with|avec|are|is"
@@ -22,11 +25,11 @@ _PAIR = lazy(
     r"(?P<value>[^\s\"'`]{6,64})",
     re.IGNORECASE,
 )
-_ROOTS = ("root", "admin", "user", "guest", "demo", "sa/", "sa /", "postgres", "invité")
+_ROOTS = lower_case("root", "admin", "user", "guest", "demo", "sa/", "sa /", "postgres", "invité")
 _ROOT = lazy(
     r"(?:root|admin(?:istrator)?|user|guest|demo|sa|postgres|invité)[ \t]?[/:|][ \t]?(?P<value>[^\s\"'`]{6,64})", 2
 )
-_PINS = ("pin", "digicode", "passcode", "cvv", "cvc", "puk", "nip", "code", "secret code")
+_PINS = lower_case("pin", "digicode", "passcode", "cvv", "cvc", "puk", "nip", "code", "secret code")
 _PIN = lazy(
     r"(?:pin(?:[ -]?code)?|digicode|passcode|cvv|cvc|puk|nip|secret code|code(?:[ -]?pin| secret| wifi"
     r"| de (?:la )?(?:porte|carte|sécurité|déverrouillage|l'alarme|l'entrée|l'immeuble)"
@@ -38,7 +41,7 @@ _PIN = lazy(
 )
 _CODE_OF = lazy(r"\b(?:door|gate|alarm|safe|entry|access|lock|garage|locker|vault|sim|unlock|security)[ -]$")
 _SHORT_PIN = lazy(r"\b(?:PIN|PUK|CVV|CVC|NIP)\b[ \t]+(?P<value>\d{3,8})(?![\w:.,/-]\d|\w)")
-_BACKUPS = ("backup", "back-up", "recovery", "rescue", "scratch", "2fa", "mfa", "codes de", "code de")
+_BACKUPS = lower_case("backup", "back-up", "recovery", "rescue", "scratch", "2fa", "mfa", "codes de", "code de")
 _BACKUP = lazy(
     r"(?:(?:back-?up|recovery|rescue|scratch|2fa|mfa)[ -](?:backup )?codes?|codes? de (?:secours|récupération))"
     r"[^:\n(]{0,40}?(?::|are|sont|=)\s{0,3}"
@@ -46,7 +49,7 @@ _BACKUP = lazy(
     r"(?:-[a-z0-9]{4,8})?){0,20})",
     re.IGNORECASE,
 )
-_PHRASES = ("seed", "recovery", "mnemonic", "backup", "secret", "wallet", "phrase", "bip")
+_PHRASES = lower_case("seed", "recovery", "mnemonic", "backup", "secret", "wallet", "phrase", "bip")
 _PHRASE = lazy(
     r"(?:(?:seed|recovery|mnemonic|backup|secret|wallet)[ _-](?:phrase|words|seed|recovery phrase)"
     r"|phrase (?:de récupération|secrète|mnémonique|de passe)|mnemonic|bip-?39)"
@@ -55,24 +58,24 @@ _PHRASE = lazy(
 )
 
 
-def find(text: str, low: str, digits: int) -> Iterator[Hit]:
-    """What people write down. `low` is the text in lower case, `digits` how many digits it has."""
+def find(text: str, low: str, digits: int, held: int) -> Iterator[Hit]:
+    """What people write down. `low` is the text in lower case, `digits` how many digits it has, `held` its hints."""
     if digits:
-        yield from _pairs(text, low, _ACCOUNTS, _PAIR)
-        yield from _pairs(text, low, _ROOTS, _ROOT)
+        yield from _pairs(text, low, held, _ACCOUNTS, _PAIR)
+        yield from _pairs(text, low, held, _ROOTS, _ROOT)
     if digits >= 3:
-        for at in starts(low, _PINS):
+        for at in starts(low, held, _PINS):
             yield from _pin(text, low, at)
-        for at in starts(low, _BACKUPS):
+        for at in starts(low, held, _BACKUPS):
             if match := _BACKUP.match(text, at):
                 yield "backup_code", *match.span("value")
-    for at in starts(low, _PHRASES):
+    for at in starts(low, held, _PHRASES):
         yield from _phrase(text, at)
 
 
-def _pairs(text: str, low: str, words: tuple[str, ...], pattern: re.Pattern[str]) -> Iterator[Hit]:
+def _pairs(text: str, low: str, held: int, words: Group, pattern: re.Pattern[str]) -> Iterator[Hit]:
     """`login: dana / Sunny42!`: a name and a password."""
-    for at in starts(low, words):
+    for at in starts(low, held, words):
         match = pattern.match(text, at)
         if match is None:
             continue

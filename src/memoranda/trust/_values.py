@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
 
 from memoranda.notes.lazyre import lazy
 
@@ -118,16 +117,6 @@ def is_random(value: str, least: int) -> bool:
     elif not any(char.isdigit() for char in value) and len(value) < 20:
         return False
     return entropy(value) >= (2.8 if least < 20 else 3.1)
-
-
-def starts(low: str, words: Iterable[str]) -> Iterator[int]:
-    """Where one of these words begins, not inside another word. Much faster than a pattern of alternatives."""
-    for word in words:
-        at = low.find(word)
-        while at >= 0:
-            if at == 0 or not low[at - 1].isalnum():
-                yield at
-            at = low.find(word, at + len(word))
 
 
 def is_uuid(value: str) -> bool:

@@ -10,6 +10,9 @@ from memoranda.notes.lazyre import lazy
 _CARD = lazy(r"(?<![\w.,+/=-])\d(?:[ -]?\d){13,18}(?![\w]|[.,/=-]\d)", re.ASCII)
 _GROUPS = lazy(r"\d{14,19}|(\d{4})([ -])\d{4}\2\d{4}\2\d{2,4}(?:\2\d{1,3})?|\d{4}([ -])\d{6}\3\d{4,5}", re.ASCII)
 _IBAN = lazy(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}", re.ASCII)
+# What is in every card: a long run, two groups with a sign between, or a group between two spaces.
+_CARD_PART = lazy(r"(?<![\w.,+/=-])(?:\d{14}|\d{4}-\d{4})|^(?:\d{4}|\d{6})$", re.ASCII)
+_IBAN_BEGIN = lazy(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d", re.ASCII)
 _LENGTHS = {
     country: int(length)
     for country, length in (
@@ -81,6 +84,16 @@ def cards(text: str) -> Iterator[tuple[int, int]]:
         group = _GROUPS.match(match.group())
         if group and group.end() == len(match.group()) and is_card(_only_digits(match.group())):
             yield match.span()
+
+
+def may_be_card(word: str) -> bool:
+    """Whether a payment card can lie in this word or reach into it; most words without a long number cannot."""
+    return _CARD_PART.search(word) is not None
+
+
+def may_be_account(word: str) -> bool:
+    """Whether an account number can begin in this word."""
+    return _IBAN_BEGIN.search(word) is not None
 
 
 def ibans(text: str) -> Iterator[tuple[int, int]]:

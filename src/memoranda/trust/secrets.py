@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _told
+from memoranda.trust._hints import CARD, DIGIT, IBAN, OF_20, OF_24, held_in
 from memoranda.trust._values import is_code, is_masked, is_ordinary, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
@@ -43,8 +44,9 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     if len(text) < 5:
         return ()
     folded = fold(text)
-    hits = [(kind, *folded.span(start, end)) for kind, start, end in _find(folded.text)]
-    hits.extend((kind, *folded.span(start, end)) for kind, start, end in _unwrapped(folded.text))
+    held = held_in(folded.text.split())
+    hits = [(kind, *folded.span(start, end)) for kind, start, end in _find(folded.text, held)]
+    hits.extend((kind, *folded.span(start, end)) for kind, start, end in _unwrapped(folded.text, held))
     return tuple(_placed(text, hits))
 
 
@@ -64,20 +66,20 @@ def _masked(text: str, found: tuple[Secret, ...]) -> str:
     return text
 
 
-def _find(text: str) -> Iterator[Hit]:
+def _find(text: str, held: int) -> Iterator[Hit]:
     low = text.lower()
     if len(low) != len(text):  # the capital İ becomes two characters
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    longest = max(map(len, text.split()), default=0)
-    digits = sum(map(text.count, "0123456789"))
+    digits = sum(map(text.count, "0123456789")) if held & DIGIT else 0
     yield from _known_makers(text)
-    yield from _places.find(text, low, longest)
-    yield from _told.find(text, low, digits)
-    yield from _assignments.find(text, low)
-    if longest >= 20:
-        yield from _formats.find(text)
-    if digits >= 12:
+    yield from _places.find(text, low, held)
+    yield from _told.find(text, low, digits, held)
+    yield from _assignments.find(text, low, held)
+    if held & OF_20:
+        yield from _formats.find(text, held)
+    if digits >= 12 and held & CARD:
         yield from (("card", *span) for span in cards(text))
+    if digits >= 12 and held & IBAN:
         yield from (("iban", *span) for span in ibans(text))
 
 
@@ -97,20 +99,20 @@ def _known_makers(text: str) -> Iterator[Hit]:
             yield found.type, found.start, found.end
 
 
-def _unwrapped(text: str) -> Iterator[Hit]:
+def _unwrapped(text: str, held: int) -> Iterator[Hit]:
     """What is found when percent-encoding or base64 is taken off; the hit is the whole encoded word."""
     if "%" in text and _ENCODED.search(text):
         from urllib.parse import unquote
 
         for match in _WORD_WITH_PERCENT.finditer(text):
             plain = unquote(match.group())
-            if hit := next(_find(plain), None):
+            if hit := next(_find(plain, held_in(plain.split())), None):
                 yield hit[0], *match.span()
-    if len(text) < 24:
+    if not held & OF_24:
         return
     for match in _BASE64.finditer(text):
         plain = _decoded(match.group())
-        if plain and (hit := next(_find(plain), None)):
+        if plain and (hit := next(_find(plain, held_in(plain.split())), None)):
             yield hit[0], *match.span()
 
 

@@ -251,10 +251,18 @@ class Testimony:
 
 
 def _in_order(reviews: Iterable[Review]) -> list[Review]:
-    """Oldest first. Of one replica its own numbers say what came first: a clock that was set back undoes nothing."""
+    """Oldest first. Of one replica its own numbers say what came first: a clock that was set back undoes nothing.
+
+    A signature is one decision: said again later, it does not come after what was decided since.
+    """
     latest: dict[str, int] = {}
+    said: set[tuple[str, bool]] = set()
     timed = []
     for review in sorted(reviews, key=_number):
+        if review.signature is not None:
+            if (review.signature, review.vouched) in said:
+                continue
+            said.add((review.signature, review.vouched))
         at = to_ms(review.at) or 0
         if review.vouched:
             at = latest[review.replica] = max(at, latest.get(review.replica, at))

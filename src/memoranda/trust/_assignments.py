@@ -231,7 +231,7 @@ def _can_be_quoted(value: str) -> bool:
     return not (
         is_stand_in(value)
         or value.endswith(":")
-        or value.startswith(("#", "/", "~/", "./", "--", "+", ",", ")", " ", ".$", ". "))
+        or value.startswith(("#", "/", "--", "+", ",", ")", " ", ".$", ". "))
         or _names_itself(value)
         or _is_path(value)
     )

@@ -92,7 +92,8 @@ def _known_makers(text: str) -> Iterator[Hit]:
         value = text[found.start : found.end]
         if found.type == "contextual_secret":
             before = text[max(0, found.start - 60) : found.start]
-            told = is_stand_in(value) or is_ordinary(value) or (before[-1:] not in "\"'`" and is_code(value))
+            told = is_stand_in(value) or is_ordinary(value) or value.startswith("~/")
+            told = told or (before[-1:] not in "\"'`" and is_code(value))
             if not told and _assignments.is_secret_name(before):
                 yield "credential", found.start, found.end
         elif not is_masked(value) and (found.confidence == "high" or found.type != "okta_api_token"):

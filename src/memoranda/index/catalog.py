@@ -19,10 +19,10 @@ from memoranda.errors import IndexDamaged
 from memoranda.index import pending, testimony
 from memoranda.index.journal_mode import write_ahead
 from memoranda.index.recipe import Recipe
-from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Shown, Totals
+from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 9)
+RECIPE = Recipe("catalog", 10)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -46,7 +46,7 @@ CREATE INDEX IF NOT EXISTS notes_id ON notes (id);
 CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
 CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
 CREATE INDEX IF NOT EXISTS notes_live ON notes (path, live) WHERE live = 1;
-CREATE INDEX IF NOT EXISTS notes_facts ON notes (subject) WHERE live = 1 AND kind = 'fact';
+CREATE INDEX IF NOT EXISTS notes_facts ON notes (subject, title COLLATE NOCASE) WHERE live = 1 AND kind = 'fact';
 CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (old, new, row)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS edges_row ON edges (row);
@@ -177,15 +177,6 @@ class Catalog:
                 held[row[0]].append(Brief._make((*row, stamps.get(row[_BLOB]))))
         return {key: rows for key in wanted if (rows := held[key])}
 
-    def shown(self, numbers: Sequence[int]) -> list[Shown]:
-        """What a reader is told of the notes in these rows."""
-        found: list[Shown] = []
-        for at in range(0, len(numbers), _FEW):
-            part = numbers[at : at + _FEW]
-            for row in self.db.execute(f"{_SELECT_SHOWN} WHERE row IN ({_marks(part)})", part):
-                found.append(Shown._make((*row[:-3], *map(_tuple, row[-3:]))))
-        return found
-
     def rows(self, numbers: Sequence[int]) -> list[NoteRow]:
         """The whole rows of these numbers."""
         found: list[NoteRow] = []
@@ -261,9 +252,10 @@ class Catalog:
             found.setdefault(note_id, []).append(path)
         return found
 
-    def facts_about(self, subject: str) -> list[NoteRow]:
-        """The facts about exactly this subject that files hold now, by path."""
-        return list(self.live_notes("AND n.kind = 'fact' AND n.subject = ?", (subject,)))
+    def fact_heads(self, subject: str) -> list[tuple[int, str, str]]:
+        """(row, title, first 200 characters) of the facts about exactly this subject that files hold now."""
+        query = "SELECT row, title, substr(body, 1, 200) FROM notes WHERE live = 1 AND kind = 'fact' AND subject = ?"
+        return self.db.execute(query, (subject,)).fetchall()
 
     def crowded_facts(self) -> Iterator[NoteRow]:
         """The facts that share subject and scope with another fact, by path."""
@@ -445,7 +437,6 @@ _SELECT_BRIEF = (
     " EXISTS (SELECT 1 FROM edges e WHERE e.old = n.id) FROM notes n"
 )
 _BLOB = Brief._fields.index("blob")
-_SELECT_SHOWN = f"SELECT {', '.join(Shown._fields)} FROM notes"
 
 
 def _marks(values: Sequence[object]) -> str:

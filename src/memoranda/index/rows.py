@@ -96,7 +96,7 @@ class Brief(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a reader is told of a note; times in milliseconds."""
+    """What a reader is told of a note; times in milliseconds. `disputed` is 1 when another may contradict it."""
 
     row: int
     path: str
@@ -115,6 +115,7 @@ class Shown(NamedTuple):
     sources: tuple[str, ...]
     supersedes: tuple[str, ...]
     taint: tuple[str, ...]
+    disputed: int
 
 
 class Said(NamedTuple):

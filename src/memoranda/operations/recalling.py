@@ -32,7 +32,8 @@ class Item:
 
     `view` says in which form `text` fits the budget: full, excerpt, outline or pointer. `uri` leads to the exact lines.
     `state` is current, ended, future, superseded, or passage for a journal passage; `trust` is reviewed, unreviewed,
-    contested, unclaimed or quarantined. `home` is the Home it comes from.
+    contested, unclaimed or quarantined. `home` is the Home it comes from; `contested_by` names the notes
+    that contradict it.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Item:
     home: str
     speaker: str | None = None
     session: str | None = None
+    contested_by: tuple[str, ...] = ()
 
     def json(self) -> dict[str, object]:
         return {
@@ -67,6 +69,7 @@ class Item:
             "valid_to": self.valid_to, "recorded_at": self.recorded_at, "supersedes": list(self.supersedes),
             "superseded_by": list(self.superseded_by), "state": self.state, "trust": self.trust, "origin": self.origin,
             "home": self.home, "speaker": self.speaker, "session": self.session,
+            "contested_by": list(self.contested_by),
         }  # fmt: skip
 
 
@@ -259,6 +262,7 @@ def _item(home: OpenHome, item: Found, form: Fitted) -> Item:
         item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score, dict(item.why),
         item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to, item.recorded_at, item.supersedes,
         item.superseded_by, item.state, item.trust, item.origin, home.name, item.speaker, item.session,
+        item.contested_by,
     )  # fmt: skip
 
 

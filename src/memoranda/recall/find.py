@@ -8,6 +8,7 @@ from datetime import datetime
 from memoranda.errors import InvalidPointer
 from memoranda.index.indexes import Indexes
 from memoranda.index.rows import EntryRow, Said, Shown
+from memoranda.index.showing import forked, shown
 from memoranda.index.testimony import Wrote
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
@@ -96,7 +97,7 @@ class _Candidates:
         self._catalog = indexes.catalog
         asked = Asked(wanted.now, wanted.as_of, wanted.known_at, wanted.history)
         self._visibility = Visibility(indexes.catalog, asked)
-        self._known_at = wanted.known_at
+        self._now, self._known_at = wanted.now, wanted.known_at
         self._as_of = wanted.as_of is not None and not wanted.history
         self._notes: dict[str, Standing] = {}
         self._said: dict[str, Said] = {}
@@ -190,8 +191,9 @@ class _Candidates:
     def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
         """The items of the answer, read in full."""
         numbers = [self._notes[item.key].brief.row for item in ranked if item.key in self._notes]
-        rows = {row.row: row for row in self._catalog.shown(numbers)}
+        rows = {row.row: row for row in shown(self._catalog.db, numbers)}
         trust = trust_of(self._catalog, rows.values())
+        contested = self._contested(list(rows.values()))
         said = [item.key for item in ranked if item.key not in self._notes]
         entries = self._entries or self._catalog.entries_by_key(said)
         wrote = self._catalog.ledger.wrote(entries[key].about for key in said)
@@ -200,12 +202,25 @@ class _Candidates:
             if item.key in self._notes:
                 standing = self._notes[item.key]
                 row = rows[standing.brief.row]
-                found.append(_note(row, standing, trust[row.blob], item, words))
+                found.append(_note(row, standing, trust[row.blob], item, words, contested.get(row.id, ())))
             else:
                 entry = entries[item.key]
                 blob = self._catalog.blob_of(entry.path) or ""
                 found.append(_passage(entry, blob, wrote.get(entry.about), item, home, words))
         return found
+
+    def _contested(self, rows: Sequence[Shown]) -> Mapping[str, tuple[str, ...]]:
+        """id -> what contradicts it, as far as is known now; asked only when the catalog gives a reason to."""
+        if self._known_at is not None:
+            return {}
+        heirs = [row.id for row in rows if row.supersedes]
+        several = bool(heirs) and forked(self._catalog.db, heirs)
+        suspects = [row.row for row in rows if row.disputed or (several and row.supersedes)]
+        if not suspects:
+            return {}
+        from memoranda.trust.contested import contested_by  # here: most answers contradict nothing
+
+        return contested_by(self._catalog, self._catalog.rows(suspects), self._now)
 
 
 def _recorded(entry: Said) -> datetime:
@@ -241,10 +256,13 @@ def _time(ms: int | None) -> str | None:
     return None if ms is None else format_instant(_at(ms))
 
 
-def _note(row: Shown, standing: Standing, trust: Trust, item: Ranked, words: frozenset[str]) -> Found:
+def _note(
+    row: Shown, standing: Standing, trust: Trust, item: Ranked, words: frozenset[str], contested: tuple[str, ...]
+) -> Found:
     return Found(
         row.id, row.path, row.blob, row.kind, row.subject, row.scope, row.body, row.front_lines + 1, item.score,
         item.why, row.sources, trust.state == "reviewed", trust.taint.labels, row.origin, standing.state,
         _time(row.valid_from), _time(row.valid_to), row.recorded_at, row.supersedes, standing.superseded_by,
         trust=trust.state, roots=trust.taint, classification=row.classification, words=words,
+        contested_by=contested,
     )  # fmt: skip

@@ -24,7 +24,8 @@ class Found:
 
     `score` has six decimals, `why` says what made it; `first` is the line of the file at which `text` begins, `blob`
     the exact bytes; `state` is current, ended, future, superseded or passage. `trust` is the
-    state that the ledger gives, `roots` where its taint began; `words` are those of the question.
+    state that the ledger gives, `roots` where its taint began; `words` are those of the question,
+    `contested_by` are the notes that contradict it.
     """
 
     id: str
@@ -54,3 +55,4 @@ class Found:
     roots: Taint = CLEAN
     classification: str = "internal"
     words: frozenset[str] = field(default_factory=frozenset)
+    contested_by: tuple[str, ...] = ()

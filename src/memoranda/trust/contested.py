@@ -55,9 +55,26 @@ def contests_of(catalog: Catalog, rows: Sequence[NoteRow], now: datetime) -> lis
     linked = catalog.linked(ids) | {row.id for row in rows if row.supersedes}
     found = _heads(catalog, [row for row in rows if row.id in linked])
     found += _shared(catalog, catalog.shared_ids(ids))
-    subjects = {row.subject for row in rows if row.kind == "fact" and row.subject and statement(row) is not None}
-    facts = [fact for subject in sorted(subjects) for fact in catalog.facts_about(subject)]
+    keys: dict[str, set[str]] = {}
+    for row in rows:
+        if row.kind == "fact" and row.subject and (said := statement(row)) is not None:
+            keys.setdefault(row.subject, set()).add(said[0])
+    facts = [fact for subject in sorted(keys) for fact in _facts(catalog, subject, keys[subject])]
     return found + [c for c in _values(catalog, facts, now) if any(row.id in ids for row in c.members)]
+
+
+def _facts(catalog: Catalog, subject: str, keys: set[str]) -> list[NoteRow]:
+    """The facts about a subject that have one of these keys, by path, and perhaps some that have none."""
+    heads = catalog.fact_heads(subject)
+    rows = catalog.rows([row for row, title, head in heads if _plain(title) in keys or _before(head) in keys])
+    return sorted(rows, key=lambda row: row.path)
+
+
+def _before(text: str) -> str | None:
+    """What stands before the colon in the first line of a text."""
+    lines = text.split("\n", text.count("\n", 0, 80) + 1)
+    match = _LINE.match(next((line for line in lines if line.strip()), ""))
+    return None if match is None else _plain(match[1])
 
 
 def contested_by(catalog: Catalog, rows: Sequence[NoteRow], now: datetime) -> dict[str, tuple[str, ...]]:

@@ -102,6 +102,8 @@ def _labels(item: Item) -> Iterator[str]:
         yield f"from {_day(item.valid_from)} on" if item.valid_from else "not yet"
     elif item.superseded_by:
         yield f"until {', '.join(item.superseded_by)} takes over"
+    if item.contested_by:
+        yield f"contested by {', '.join(item.contested_by)}"
     if item.taint:
         yield ", ".join(item.taint)
     if item.kind != "journal" and not item.reviewed:

@@ -284,6 +284,22 @@ def test_the_same_content_is_refused_until_a_person_remembers_it(
     assert told and not any("owalskoff" in line for line in told)
 
 
+@pytest.mark.parametrize("erase", [False, True])
+def test_a_process_that_has_the_home_open_learns_it_at_once(
+    context: Context, person: Context, space: Space, home: Path, keys: Keys, erase: bool
+) -> None:
+    with Space(context, keys, home, None) as other:
+        note = remember(context, space, NewNote(TEXT))
+        remember(context, other, NewNote("Something before."))
+        forget(person, space, one(note), erase=erase)
+        with pytest.raises(Forgotten):
+            remember(context, other, NewNote(TEXT))
+        with pytest.raises(Forgotten):
+            append(context, other, Turn(TEXT))
+        remember(person, space, NewNote(TEXT))
+        assert remember(context, other, NewNote(TEXT)).id
+
+
 def test_an_import_of_a_conversation_passes_over_what_was_forgotten(
     context: Context, person: Context, space: Space, tmp_path: Path
 ) -> None:
@@ -512,6 +528,27 @@ def test_a_hold_refuses_forget_erase_and_rollback_until_a_person_releases_it(
     assert forget(person, space, one(note), erase=True).found == ()
     assert places(home, ["kowalskoff"]) == []
     assert {item.id for item in forget(person, space, one(base)).removed} >= {base.id, held.id}
+
+
+def test_a_held_note_whose_file_was_deleted_is_named(
+    context: Context, person: Context, space: Space, home: Path
+) -> None:
+    note = remember(context, space, NewNote("Kowalskoff signed.", legal_hold=True))
+    assert doctor(context, space).ok
+    (home / note.path).unlink()
+    assert [f.where for f in doctor(context, space).findings if f.code == "held_missing"] == [note.id]
+    with pytest.raises(LegalHold):
+        forget(person, space, one(note), erase=True)
+
+
+def test_nothing_that_came_back_is_nothing_to_do(context: Context, person: Context, space: Space, home: Path) -> None:
+    remember(context, space, NewNote("Here to stay."))
+    space.one().repository.flush()
+    before = git(home, "rev-parse", "HEAD")
+    done = forget(person, space, Selection(returned=True), erase=True)
+    assert (done.removed, done.found) == ((), ())
+    space.one().repository.flush()
+    assert git(home, "rev-parse", "HEAD") == before
 
 
 def test_git_knows_nothing_of_an_erased_text_that_was_only_in_a_stash(

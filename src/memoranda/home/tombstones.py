@@ -18,7 +18,8 @@ from memoranda.home.ledger import read_lines
 from memoranda.notes.sameness import same_text
 from memoranda.values import dataclass
 
-_OWNERS = {"user": "user", "agent": "agent", "session": "session", "project": "project", "team": "team"}
+# A session's is its agent's: every key costs a hash of every text that is looked at.
+_OWNERS = {"user": "user", "agent": "agent", "session": "agent", "project": "project", "team": "team"}
 
 
 @dataclass(frozen=True, slots=True)

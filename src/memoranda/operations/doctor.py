@@ -13,6 +13,7 @@ from memoranda.index.keepout import kept_out
 from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.findings import Check, Finding
+from memoranda.operations.holding import held_notes
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.review_findings import review_findings
 from memoranda.operations.space import OpenHome, Space
@@ -181,6 +182,15 @@ def _forgotten(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _held(home: OpenHome) -> Iterator[Finding]:
+    for item in held_notes(home):
+        if item.path is None:
+            yield Finding(
+                "held_missing", "warning", item.id, "It is under legal hold, and no file has it any more.",
+                "Git's history has it: `git log --diff-filter=D -- memory` shows where it went.",
+            )  # fmt: skip
+
+
 # Git and the ledger
 
 
@@ -229,6 +239,7 @@ _CHECKS: tuple[Check, ...] = (
     _same_id,
     _sources,
     _forgotten,
+    _held,
     _repository,
     _ledger,
     review_findings,

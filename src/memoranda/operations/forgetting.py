@@ -96,8 +96,8 @@ def forget(
         cascade = lineage.cascade(_seeds(home, lineage, what))
         plan = _planned(context, space, home, lineage, cascade, what.single(), erase)
         plan = replace(plan, reason=" ".join(reason.split()))
-        if dry_run:
-            return plan.told(context, dry_run=True)
+        if dry_run or not cascade.taken:
+            return plan.told(context, dry_run=dry_run)
         if (done := carry_out(context, plan)) is not None:
             return _with_successors(context, space, home, done, reason)
     raise Conflict("Others write on these notes all the time.", remedy="Try again.")

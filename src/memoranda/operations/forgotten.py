@@ -30,6 +30,7 @@ class TombBook:
         self._home = home
         self._tombs: Tombs | None = None
         self._state: str | None = None
+        self._generation = 0  # of erasings: their tombstones come with the ledger and not as records
         self._news = 0  # a record may be heard while the tombstones are read; no lock, since its writer holds one
         home.repository.subscribe('"kind":"tombstone"', self._heard)
 
@@ -43,7 +44,8 @@ class TombBook:
 
     def now(self) -> Tombs:
         """The tombstones in force."""
-        tombs = self._tombs
+        generation = self._home.repository.erasures.generation()
+        tombs = self._tombs if generation == self._generation else None
         if tombs is None:
             news, indexes = self._news, self._home.indexes
             with indexes.lock:
@@ -54,7 +56,7 @@ class TombBook:
                 tombs = tombs_of(indexes.catalog.ledger, told, Seals(*named))
                 _keep(mirror, told, tombs)
             if news == self._news:
-                self._tombs, self._state = tombs, state
+                self._tombs, self._state, self._generation = tombs, state, generation
         return tombs
 
     def compare(self) -> None:

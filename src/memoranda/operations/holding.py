@@ -44,6 +44,11 @@ def holds(context: Context, space: Space) -> list[Held]:
     pass_guards(context, Call("list"))
     home = space.one()
     home.refresh(context)
+    return held_notes(home)
+
+
+def held_notes(home: OpenHome) -> list[Held]:
+    """The notes of this Home that are held, by id."""
     db = home.indexes.catalog.db
     shown = {row[0] for row in db.execute("SELECT DISTINCT id FROM notes WHERE legal_hold = 1")}
     return [_held(home, name) for name in held(db, sorted(shown | home.indexes.catalog.ledger.held_ids()))]

@@ -69,12 +69,11 @@ def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: 
     for turn in turns:
         check_kept(context, home, turn)
         check_turn(turn)
-    lifts = [line for turn in turns for line in refuse_forgotten(context, home, turn.text, turn=True)]
+        refuse_forgotten(context, home, turn.text, turn=True)
     done: list[Appended] = []
     for part in _parts(turns):
         stamp = home.sessions.met(context).taint if taint is None else taint
-        done += _append_part(context, home, part, stamp, lifts)
-        lifts = []
+        done += _append_part(context, home, part, stamp)
     return done
 
 
@@ -112,13 +111,14 @@ def _parts(turns: Sequence[Turn]) -> Iterable[list[Turn]]:
         yield part
 
 
-def _append_part(
-    context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint, lifts: Sequence[dict[str, Any]]
-) -> list[Appended]:
+def _append_part(context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint) -> list[Appended]:
     repository = home.repository
     done: list[Appended] = []
+    lifts: list[dict[str, Any]] = []
 
     def build(now: datetime) -> Draft:
+        # Once more, where everybody's records are known.
+        lifts[:] = [line for turn in turns for line in refuse_forgotten(context, home, turn.text, turn=True)]
         sheets = Sheets(home)
         lines: list[dict[str, Any]] = []
         told: dict[str, Taint] = {}

@@ -163,12 +163,13 @@ def _remember(
         body=new.text.strip("\n"),
     )
     check_draft(note)
-    lifts = refuse_forgotten(context, home, note.body)
+    lifts: list[dict[str, Any]] = []
     done: list[Remembered] = []
 
     def build(now: datetime) -> Draft:
         if note.supersedes:
             _check_chain(home, note)
+        lifts[:] = refuse_forgotten(context, home, note.body)  # here, where everybody's records are known
         sources, changes = note.sources, list[Change]()
         lines = list[dict[str, Any]]([*met.lines, *lifts])
         if not sources:

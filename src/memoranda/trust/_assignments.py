@@ -287,7 +287,8 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
         group = "quoted" if match["quoted"] is not None else "bare"
         if kind == "k":
             value = match[group].strip(".,;:!?)")
-            good = "://" not in value and not is_stand_in(value) and (is_random(value, 12) or is_uuid(value))
+            good = "://" not in value and not value.startswith(("./", "~/")) and not is_stand_in(value)
+            good = good and (is_random(value, 12) or is_uuid(value))
         elif group == "quoted":
             good = _can_be_quoted(match[group]) and not is_word(match[group])
         else:

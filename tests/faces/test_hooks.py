@@ -153,6 +153,26 @@ def test_entries_stand_in_the_session_of_the_event_and_under_its_agent(harness: 
     assert "entry" in json.dumps(trace)
 
 
+def test_a_turn_with_a_secret_is_left_out_and_the_person_is_told(harness: Harness) -> None:
+    value = "kw7Zq2Lp" + "9XvT4mRs"
+    harness.quiet("session_start")
+    text = (DATA / "transcript.jsonl").read_text()
+    harness.transcript.write_text(
+        text.replace("Why does the import job skip files with a BOM?", f"The password is {value}!")
+    )
+    said = harness.says("stop")["systemMessage"]
+    assert "1 turn was not written" in said and "password" in said and value not in said
+    assert "Open it with utf-8-sig" in harness.journal() and value not in harness.journal()
+    for file in harness.person.folder.rglob("*"):
+        assert file == harness.transcript or not file.is_file() or value.encode() not in file.read_bytes(), file
+    # A person who says that it is none brings the turn in afterwards.
+    mark = said.split("memoranda allow add text ")[1].split()[0]
+    assert typed(harness.person, "allow", "add", "text", mark, "--reason", "an example")[0] == 0
+    harness.person.json("journal", "import", str(harness.transcript), "--home", str(harness.home))
+    pages = (harness.home / "agents").rglob("*.md")
+    assert any(value in page.read_text() for page in pages)
+
+
 # What it taints
 
 

@@ -115,3 +115,33 @@ def test_a_quarantined_successor_proposes_and_blocks_nobody(person: Person) -> N
     assert [(i["id"], i["contested"]) for i in loaded] == [(old["id"], True)]
     assert typed(person, "review", "accept", new["id"], "--home", home)[0] == 0
     assert [(i["id"], i["contested"]) for i in person.json("context", "--home", home)["items"]] == [(new["id"], False)]
+
+
+def test_a_person_lets_a_refused_text_through_and_an_agent_cannot(person: Person) -> None:
+    home = str(person.home())
+    text = "The password is " + "kw7Zq2Lp" + "9XvT4mRs!"
+    problem = person.refused("remember", text, "--home", home, code=3)
+    assert problem["code"] == "memory_secret_refused" and problem["status"] == 422
+    words = ("allow", "add", "text", problem["remedy"].split("allow add text ")[1].split()[0], "--reason", "an example")
+    assert person.refused(*words, code=3)["code"] == "memory_confirmation_required"
+    assert person.refused("remember", text, "--home", home, code=3)
+    assert typed(person, *words)[0] == 0
+    person.json("remember", text, "--home", home)
+    assert person.refused("remember", text.replace("kw7", "xw7"), "--home", home, code=3)
+    assert typed(person, "allow", "revoke", *words[2:4])[0] == 0
+    assert person.refused("remember", text, "--home", home, code=3)
+
+
+def test_a_person_sets_the_policy_of_a_home(person: Person) -> None:
+    home, other = str(person.home()), str(person.home("other"))
+    words = ("policy", "set", "allow_personal_data", "false", "--home", home)
+    assert person.refused(*words, code=3)["code"] == "memory_confirmation_required"
+    person.json("remember", "Write to dana@example.org.", "--home", home)
+    assert typed(person, *words)[0] == 0
+    problem = person.refused("remember", "Write to anne@example.org.", "--home", home, code=3)
+    assert problem["code"] == "memory_personal_data_refused" and problem["status"] == 422
+    assert "email at line 1, column 10" in problem["why"] and "anne" not in json.dumps(problem)
+    person.json("remember", "Write to anne@example.org.", "--home", other)
+    assert person.json("policy", "show", "--home", home)["allow_personal_data"] is False
+    assert person.refused("policy", "set", "allow_everything", "true", "--home", home, code=2)
+    assert person.refused("policy", "set", "allow_personal_data", "maybe", "--home", home, code=2)

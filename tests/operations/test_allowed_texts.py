@@ -129,6 +129,26 @@ def test_what_is_allowed_is_listed_and_says_nothing_of_the_text(context: Context
     assert Settings(Keys(keys.folder / "other")).mark(VALUE) != Settings(keys).mark(VALUE)
 
 
+def test_a_line_that_somebody_else_wrote_allows_nothing_and_is_named(
+    context: Context, keys: Keys, space: Space
+) -> None:
+    mark = refused(WAYS["remember"], context, space, SECRET, Path(), VALUE)
+    others = Keys(keys.folder.parent / "theirs" / "keys")
+    ours, theirs = Settings(keys), Settings(others)
+    allow(replace(context, person=True), others, "text", mark, "of another installation")
+    ours.path.parent.mkdir(parents=True, exist_ok=True)
+    forged = json.dumps(dict.fromkeys(("reason", "by", "at", "mac"), "") | {"kind": "text", "value": mark})
+    ours.path.write_text(theirs.path.read_text() + forged + "\n")
+    assert allowed(context, keys) == []
+    assert refused(WAYS["remember"], context, space, SECRET, Path(), VALUE) == mark
+    assert "settings_unvouched" in {finding.code for finding in doctor(context, space).findings}
+    # Nor does the policy of one Home speak for another.
+    own = Settings(keys, space.one().repository.marker.id)
+    policy_set(replace(context, person=True), space, "allow_personal_data", False)
+    own.path.rename(own.path.with_name("hom_other.jsonl"))
+    assert policy_show(context, space).allow_personal_data and Settings(keys, "hom_other").unvouched() == 1
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "reason", "error"),
     [

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from memoranda.context import Context
 from memoranda.errors import Erased, GitFailed, MemorandaError, NotFound
 from memoranda.home.ledger import Pen
+from memoranda.home.settings import Settings
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.keepout import kept_out
 from memoranda.notes.chains import Chains
@@ -233,6 +234,17 @@ def _ledger(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _settings(home: OpenHome) -> Iterator[Finding]:
+    for owner in ("person", home.repository.marker.id):
+        settings = Settings(home.repository.keys, owner)
+        if count := settings.unvouched():
+            yield Finding(
+                "settings_unvouched", "warning", str(settings.path),
+                f"{count} line(s) were not written by this installation. They allow and refuse nothing.",
+                "Look who wrote them, and take them out; what you want settled, settle with `allow` or `policy`.",
+            )  # fmt: skip
+
+
 _CHECKS: tuple[Check, ...] = (
     _unreadable,
     _chains,
@@ -242,5 +254,6 @@ _CHECKS: tuple[Check, ...] = (
     _held,
     _repository,
     _ledger,
+    _settings,
     review_findings,
 )

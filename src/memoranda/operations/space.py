@@ -30,6 +30,7 @@ _RECOUNT = 64
 T = TypeVar("T")
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
+    from memoranda.home.record import Record
     from memoranda.operations.admission import Rules
     from memoranda.operations.forgotten import TombBook
     from memoranda.operations.sessions import Met, SessionBook
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 class OpenHome:
     """One open Home with its indexes. `personal` marks the person's own, which no project brought along.
 
-    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
+    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part. `touched`
+    is whether anything was recorded since `memory/MEMORY.md` was last looked at.
     """
 
     repository: Repository
@@ -49,6 +51,7 @@ class OpenHome:
     signing: Signing | None = None
     sheets: dict[tuple[str, date], int] = field(default_factory=dict)
     watched: bool = False
+    touched: bool = False
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sessions: SessionBook | None = None
     _tombs: TombBook | None = None
@@ -114,6 +117,23 @@ class OpenHome:
                 return name
             self._counts[name] = (count, 0)
             part += 1
+
+    def heard(self, record: Record) -> None:
+        """Learns of a record: one that holds a note or a review may change what is loaded automatically."""
+        self.touched = self.touched or bool(record.changes) or any('"kind":"review"' in line for line in record.ledger)
+
+    def keep_memory(self, context: Context) -> None:
+        """Brings `memory/MEMORY.md` up to date when something was recorded; nothing where nothing was ever reviewed."""
+        if not self.touched or self.repository.read_only is not None:
+            return
+        self.touched = False
+        self.indexes.catch_up()
+        with self.indexes.lock:
+            if not self.indexes.catalog.ledger.has_reviews():
+                return
+        from memoranda.operations.loading import write_memory
+
+        write_memory(context, self)
 
     def close(self) -> None:
         self.indexes.close()
@@ -233,6 +253,7 @@ class Space:
             indexes = Indexes(repository, self._context, self._progress, self._counts(repository))
             home = self._open[root] = OpenHome(repository, indexes, root == self._personal, self._signing)
             repository.stamp = partial(_stamp, home)
+            repository.subscribe(home.heard)
             opened.append(home)
         return home
 
@@ -256,9 +277,17 @@ class Space:
 
     def close(self) -> None:
         with self._lock:
-            for home in self._open.values():
-                home.close()
-            self._open.clear()
+            try:
+                self.keep_memory()
+            finally:
+                for home in self._open.values():
+                    home.close()
+                self._open.clear()
+
+    def keep_memory(self) -> None:
+        """Brings every open Home's `memory/MEMORY.md` up to date, where something was recorded."""
+        for home in list(self._open.values()):
+            home.keep_memory(self._context)
 
     def __enter__(self) -> Space:
         return self

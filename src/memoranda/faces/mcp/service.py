@@ -62,7 +62,10 @@ class Service:
             given, hints = understood(tool, arguments)
             asked = bool(given.pop("review", False))
             context = self._context(client)
-            text, data = _CALLS[name](context, self._space(context), given)
+            space = self._space(context)
+            text, data = _CALLS[name](context, space, given)
+            if tool.writes:
+                space.keep_memory()
         except MemorandaError as error:
             return _failed(error, [name, arguments])
         except OSError as error:

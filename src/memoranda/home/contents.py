@@ -80,6 +80,11 @@ class Contents:
             if self.store.refs.head_commit() == commit:
                 return Snapshot(commit, last, tail)
 
+    @property
+    def sequence(self) -> int:
+        """The number of the newest record that this process knows of."""
+        return self._log.last
+
     def settled(self) -> bool:
         """Whether everything that was written in this Home is in Git."""
         return self._committer.left() is None

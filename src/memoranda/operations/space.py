@@ -30,7 +30,6 @@ _RECOUNT = 64
 T = TypeVar("T")
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
-    from memoranda.home.record import Record
     from memoranda.operations.admission import Rules
     from memoranda.operations.forgotten import TombBook
     from memoranda.operations.sessions import Met, SessionBook
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 class OpenHome:
     """One open Home with its indexes. `personal` marks the person's own, which no project brought along.
 
-    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part. `touched`
-    is whether anything was recorded since `memory/MEMORY.md` was last looked at.
+    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
+    `remembered` is the record after which `memory/MEMORY.md` was last looked at.
     """
 
     repository: Repository
@@ -51,7 +50,7 @@ class OpenHome:
     signing: Signing | None = None
     sheets: dict[tuple[str, date], int] = field(default_factory=dict)
     watched: bool = False
-    touched: bool = False
+    remembered: int = 0
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sessions: SessionBook | None = None
     _tombs: TombBook | None = None
@@ -118,15 +117,11 @@ class OpenHome:
             self._counts[name] = (count, 0)
             part += 1
 
-    def heard(self, record: Record) -> None:
-        """Learns of a record: one that holds a note or a review may change what is loaded automatically."""
-        self.touched = self.touched or bool(record.changes) or any('"kind":"review"' in line for line in record.ledger)
-
     def keep_memory(self, context: Context) -> None:
         """Brings `memory/MEMORY.md` up to date when something was recorded; nothing where nothing was ever reviewed."""
-        if not self.touched or self.repository.read_only is not None:
+        if self.repository.sequence == self.remembered or self.repository.read_only is not None:
             return
-        self.touched = False
+        self.remembered = self.repository.sequence
         self.indexes.catch_up()
         with self.indexes.lock:
             if not self.indexes.catalog.ledger.has_reviews():
@@ -253,7 +248,7 @@ class Space:
             indexes = Indexes(repository, self._context, self._progress, self._counts(repository))
             home = self._open[root] = OpenHome(repository, indexes, root == self._personal, self._signing)
             repository.stamp = partial(_stamp, home)
-            repository.subscribe(home.heard)
+            home.remembered = repository.sequence
             opened.append(home)
         return home
 

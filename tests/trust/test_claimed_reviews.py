@@ -185,3 +185,33 @@ def test_a_home_in_order_has_no_such_finding(stage: Stage) -> None:
     stage.accept("mem_evil0001")
     report = doctor(stage.person, stage.space)
     assert not [f for f in report.findings if f.code.startswith(("review", "ref_", "contested", "signers"))]
+
+
+@pytest.mark.parametrize("verdict", ["revoke", "reject"])
+def test_a_ledger_set_back_revives_no_acceptance(stage: Stage, verdict: str) -> None:
+    """Whoever writes into `.git` puts the ref back to where a note was accepted, and takes the indexes away."""
+    note = stage.reviewed(EVIL)
+    stage.home.repository.flush(wait=True)
+    ref = stage.root / ".git/refs/memoranda/ledger"
+    before = ref.read_text()
+    decide(stage.person, stage.space, [note.id], verdict)
+    stage.close()
+    ref.write_text(before)
+    stage.restart(without_indexes=True)
+    assert "4711" not in stage.loaded() and "The harbour closes" in stage.loaded()
+    assert not any(item.reviewed for item in stage.recall("invoices account").items)
+    stage.accept(note.id)
+    assert "4711" in stage.loaded(), "the person may decide anew"
+    stage.restart(without_indexes=True)
+    assert "4711" in stage.loaded()
+
+
+def test_a_withdrawal_written_beside_the_keys_by_somebody_else_says_nothing(stage: Stage) -> None:
+    note = stage.reviewed(EVIL)
+    blob = stage.home.indexes.catalog.by_id(note.id)[0].blob
+    line = {"kind": "withdrawn", "value": blob, "verdict": "allow", "reason": "x", "by": "eve"}
+    place = stage.home.repository.keys.folder.parent / "settings" / f"{stage.home.repository.marker.id}.jsonl"
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(json.dumps(line | {"at": "2030-01-01T00:00:00Z", "mac": "0" * 32}) + "\n")
+    stage.restart()
+    assert "4711" in stage.loaded()

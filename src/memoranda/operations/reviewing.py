@@ -6,7 +6,7 @@ terminal gives one; nothing that comes over an agent's connection does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from memoranda.context import Context
@@ -219,7 +219,17 @@ def _attest(context: Context, home: OpenHome, decisions: Sequence[Decision], com
         what = decisions[0].id if len(decisions) == 1 else f"{len(decisions)} notes"
         return Draft("review", f"{decisions[0].verdict.capitalize()} {what}", (), lines, {}, context.user)
 
+    _write(context, home, decisions, build)
+
+
+def _write(context: Context, home: OpenHome, decisions: Sequence[Decision], build: Callable[[datetime], Draft]) -> None:
+    """Writes decisions: what is withdrawn is kept outside first, so that a crash in between leaves it withdrawn."""
+    taken = [decision.blob for decision in decisions if decision.verdict == "accept"]
+    for decision in decisions:
+        if decision.verdict != "accept":
+            home.withdrawn.settle([decision.blob], decision.verdict, context.user, context.now())
     home.repository.write(context, build)
+    home.withdrawn.settle(taken, "accept", context.user, context.now())
 
 
 def _settle(
@@ -229,7 +239,7 @@ def _settle(
     for settlement in list(settlements(context, home, rows)):
         lines = attested(context, home, settlement.decisions, comment)
         draft = draft_of(context, settlement, lines, space.met(context, home).session)
-        home.repository.write(context, lambda _at, draft=draft: draft)  # type: ignore[misc]
+        _write(context, home, settlement.decisions, lambda _at, draft=draft: draft)  # type: ignore[misc]
         if settlement.note_id is not None:
             settled[settlement.note_id] = settlement.over
     return settled

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memoranda.operations.forgotten import TombBook
     from memoranda.operations.sessions import Met, SessionBook
     from memoranda.trust.signing import Signing
+    from memoranda.trust.withdrawn import Withdrawn
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ class OpenHome:
 
     repository: Repository
     indexes: Indexes
+    withdrawn: Withdrawn
     personal: bool = False
     signing: Signing | None = None
     sheets: dict[tuple[str, date], int] = field(default_factory=dict)
@@ -245,21 +247,27 @@ class Space:
             if root == self._nearest:
                 begun, self._begun = self._begun, None
             repository = Repository(root, self._context, self._keys, admit=admit, begun=begun)
-            indexes = Indexes(repository, self._context, self._progress, self._counts(repository))
-            home = self._open[root] = OpenHome(repository, indexes, root == self._personal, self._signing)
+            counts, withdrawn = self._counts(repository)
+            indexes = Indexes(repository, self._context, self._progress, counts)
+            home = self._open[root] = OpenHome(repository, indexes, withdrawn, root == self._personal, self._signing)
             repository.stamp = partial(_stamp, home)
             home.remembered = repository.sequence
             opened.append(home)
         return home
 
-    def _counts(self, repository: Repository) -> Callable[[Review], bool]:
-        """Which reviews count in a Home."""
+    def _counts(self, repository: Repository) -> tuple[Callable[[Review], bool], Withdrawn]:
+        """Which reviews count in a Home, and what was withdrawn in it."""
+        from memoranda.home.settings import Settings
+        from memoranda.trust.withdrawn import Withdrawn, not_withdrawn
+
+        withdrawn = Withdrawn(Settings(self._keys, repository.marker.id))
         if self._signing is None:
-            return vouched
+            return not_withdrawn(vouched, withdrawn), withdrawn
         from memoranda.trust.signing import Verifier
 
         layout = repository.layout
-        return Verifier(self._signing, layout.root, repository.marker.id, self._keys, layout.cache)
+        verifier = Verifier(self._signing, layout.root, repository.marker.id, self._keys, layout.cache)
+        return not_withdrawn(verifier, withdrawn), withdrawn
 
     def watch(self) -> None:
         """For processes that live long: edits are learned from the kernel, and no question waits for an import."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ import pytest
 
 from tests.faces.conftest import Person
 from tests.faces.terminal import typed
+from tests.faces.test_mcp import connected
 
 DATA = Path(__file__).parent / "data/hooks"
 SESSION = "3f2a6c1e-8b0d-4c7e-9a51-0d2f4e6b8a10"
@@ -247,6 +249,62 @@ def test_the_ambient_taint_and_that_of_the_session_are_one(harness: Harness) -> 
     person.json("read", note["id"], "--home", home, env={"MEMORANDA_AGENT": "claude-code"})
     harness.quiet("user_prompt")
     assert harness.story()["tainted"]
+
+
+@pytest.mark.requirement("A-051")
+def test_the_taint_is_in_the_home_and_every_program_that_opens_it_gets_it(harness: Harness) -> None:
+    """A server that was open before the hook ran, a command after it, and a Python program."""
+    person, home = harness.person, str(harness.home)
+    for name in ("USER", "LOGNAME"):  # a host starts a server without them
+        person.env[name] = pwd.getpwuid(os.getuid()).pw_name
+    harness.quiet("session_start")
+    states: dict[str, str] = {}
+
+    def state_of(what: str, note_id: str) -> None:
+        states[what] = person.json("review", "show", note_id, "--home", home)["state"]
+
+    async def talk(client: Any) -> None:
+        before = await client.call_tool("nas_remember", {"text": "Before the page was read."})
+        state_of("before", before.structured_content["id"])
+        harness.quiet("web_fetch")
+        after = await client.call_tool("nas_remember", {"text": "After the page was read."})
+        state_of("mcp", after.structured_content["id"])
+        found = await client.call_tool("nas_recall", {"query": "page read"})
+        said = {item["id"]: item for item in found.structured_content["items"]}
+        assert said[after.structured_content["id"]]["taint"] == ["external"]
+
+    connected(person, talk, "--home", home, "--agent", "claude-code")
+    states["command"] = harness.state()
+    program = (
+        "import sys; from memoranda import Home\n"
+        "with Home.open(sys.argv[1]) as home, home.session(agent='claude-code') as session:\n"
+        "    print(session.remember('From a program.').id)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, home], env=person.env, capture_output=True, text=True, check=True
+    )
+    state_of("python", ran.stdout.strip())
+    assert states == {"before": "unreviewed"} | dict.fromkeys(("mcp", "command", "python"), "quarantined")
+
+
+def test_hooks_that_run_at_once_write_each_turn_once(harness: Harness) -> None:
+    harness.quiet("session_start")
+    harness.transcript.write_text((DATA / "transcript.jsonl").read_text())
+    command = [sys.executable, "-m", "memoranda", "hook", "claude-code"]
+    running = [
+        subprocess.Popen(command, env=harness.person.env | harness.env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    for process, name in zip(running, ("stop", "subagent_stop", "pre_compact", "user_prompt"), strict=True):
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(harness.event(name)).encode())
+        process.stdin.close()
+    for process in running:
+        assert process.wait(60) == 0, process.stderr
+        assert process.stderr is not None
+        process.stderr.close()
+    assert harness.journal().count("skip files with a BOM?") == 1
+    assert harness.journal().count("Open it with utf-8-sig") == 1
 
 
 def test_a_session_that_is_resumed_brings_its_taint_along(harness: Harness) -> None:

@@ -97,6 +97,11 @@ class Contents:
         """`listener` is told of every record in whose ledger lines `word` stands, written or read from now on."""
         self._log.listen(word, listener)
 
+    def hear(self) -> int:
+        """Takes in what other processes have written since; how often records went by that nobody here was told of."""
+        self._log.refresh()
+        return self._log.missed
+
     def make_durable(self) -> None:
         """Returns when every record read so far survives a loss of power, other processes' records too."""
         try:

@@ -69,6 +69,7 @@ class IntakeLog:
         self._read_at = 0
         self._last = 0
         self._synced = 0
+        self.missed = 0  # how often the segment changed before all of the last one was read
         self._size = 0  # of the segment's file, as far as it is known: it only ever grows
         self.whole = False  # while the lock is held: nothing was torn, or recorded and not written
         self._held: list[Record | Unread] = []  # read from the current segment and not yet forgotten, without a gap
@@ -214,6 +215,7 @@ class IntakeLog:
         self._former, self._descriptor = self._descriptor, descriptor
         self._segment, self._read_at, self._synced, self._size = segment, at, 0, 0
         if at == HEAD_SIZE:
+            self.missed += last != self._last  # the last segment went on behind what was read of it
             self._last = last
         self._held, self._ends = [], []
 

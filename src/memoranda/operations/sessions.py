@@ -59,19 +59,36 @@ class SessionBook:
         self._lock = threading.RLock()
         self._sessions: dict[str, _Session] = {}
         self._epochs: dict[tuple[str, str], int] = {}
+        self._news = 0  # records with events that were heard
         self._pen = home.repository.pen(home.repository.replica.id)
         home.repository.subscribe('"kind":"session"', self._heard)
-        home.indexes.catch_up()
-        with home.indexes.lock:
-            for e in home.indexes.catalog.ledger.session_events():
-                fields = {"session": e.session, "event": e.event, "user": e.user, "agent": e.agent, "by": e.what}
-                self._apply(fields | {"reason": e.reason, "source": e.source, "what": e.what, "at": e.at}, e.vouched)
+        self._missed = home.repository.hear()
+        self._read()
+
+    def _read(self) -> None:
+        """Begins with the events that the catalog knows; what is heard meanwhile is among them the next time."""
+        while True:
+            news, indexes = self._news, self._home.indexes
+            indexes.catch_up()
+            with indexes.lock:
+                events = list(indexes.catalog.ledger.session_events())
+            with self._lock:
+                if news != self._news:
+                    continue
+                self._sessions.clear()
+                self._epochs.clear()
+                for e in events:
+                    fields = {"session": e.session, "event": e.event, "user": e.user, "agent": e.agent, "by": e.what}
+                    more = {"reason": e.reason, "source": e.source, "what": e.what, "at": e.at}
+                    self._apply(fields | more, e.vouched)
+                return
 
     def _heard(self, record: Record) -> None:
-        for text in record.ledger:
-            if '"kind":"session"' in text:
-                fields = json.loads(text)
-                self._apply(fields, self._pen.vouches(text))
+        with self._lock:
+            self._news += 1
+            for text in record.ledger:
+                if '"kind":"session"' in text:
+                    self._apply(json.loads(text), self._pen.vouches(text))
 
     def _apply(self, fields: Mapping[str, Any], vouched: bool) -> None:
         """Takes in one event. What makes more of a session counts only when it is vouched for."""
@@ -114,7 +131,11 @@ class SessionBook:
         return f"ses_{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     def met(self, context: Context) -> Met:
-        """The session of a call with everything that it has met."""
+        """The session of a call with everything that it has met, in whichever process."""
+        missed = self._home.repository.hear()
+        if missed != self._missed:
+            self._read()
+            self._missed = missed
         with self._lock:
             session = context.session or self.ambient(context)
             if context.person:

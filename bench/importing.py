@@ -52,23 +52,37 @@ class _Import(NamedTuple):
     left: tuple[tuple[str, str], ...]
 
 
+class _NoScanner:
+    """In the place of the process that looks for secrets."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 def _ours(source: Path, size: int, name: str, *, indexes: bool, scanning: bool) -> _Import:
     root = new_home(name)
     reports: list[str] = []
-    kept = Indexes.catch_up, Indexes.ahead, importing._MANY, importing.admit  # type: ignore[attr-defined]
+    kept = Indexes.catch_up, Indexes.ahead, importing._MANY, importing.admit_many, importing.Scanner  # type: ignore
     if not indexes:
-        Indexes.catch_up = lambda self: self.repository.snapshot()  # type: ignore[method-assign]
+        Indexes.catch_up = lambda self, *_: self.repository.snapshot()  # type: ignore[method-assign]
         Indexes.ahead = lambda _self, **_how: None  # type: ignore[method-assign]
         importing._MANY = size + 1  # no second process that makes them meanwhile
     if not scanning:
-        importing.admit = lambda _data, _path: None  # type: ignore[assignment,attr-defined]
+        importing.admit_many = lambda files, _rules: [None] * len(files)  # type: ignore
+        importing.Scanner = _NoScanner  # type: ignore
     try:
         started = time.perf_counter()
         with opened(root) as (space, _):
             done = importing.import_folder(context(), space, source, lambda what, _n, _all: reports.append(what))
         took = time.perf_counter() - started
     finally:
-        Indexes.catch_up, Indexes.ahead, importing._MANY, importing.admit = kept  # type: ignore[attr-defined,method-assign]
+        Indexes.catch_up, Indexes.ahead, importing._MANY, importing.admit_many, importing.Scanner = kept  # type: ignore
     if done.taken + len(done.left) != size:
         raise RuntimeError(f"{done.taken} of {size} files were taken")
     return _Import(took, len(reports), done.left)

@@ -86,12 +86,23 @@ def admitter(rules: Rules) -> Callable[[bytes, str], str | None]:
     return lambda data, path: admit(data, path, rules)
 
 
+def admit_many(files: Iterable[tuple[bytes, str]], rules: Rules) -> list[str | None]:
+    """`admit` for each; what a person has settled is read once."""
+    personal = not rules.keeps_personal_data()
+    return [_admit(data, path, rules, personal=personal) for data, path in files]
+
+
 def admit(data: bytes, path: str, rules: Rules | None = None) -> str | None:
     """Why the bytes of a file may not be taken in, None when they may; the name of the file counts too."""
+    return _admit(data, path, rules, personal=True)
+
+
+def _admit(data: bytes, path: str, rules: Rules | None, *, personal: bool) -> str | None:
     fields = (("name of the file", path.replace("/", " ")), ("file", data.decode("utf-8", "replace")))
     try:
         refuse_secrets(fields, rules)
-        refuse_personal(fields, rules)
+        if personal:
+            refuse_personal(fields, rules)
     except (SecretRefused, PersonalDataRefused) as error:
         return " ".join((f"{error.what[:1].lower()}{error.what[1:]}", error.why, error.remedy))
     return None

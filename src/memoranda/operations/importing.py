@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from memoranda.context import Context
-from memoranda.errors import InvalidPath, NotFound
+from memoranda.errors import NotFound
 from memoranda.home.draft import Change, Draft
 from memoranda.index.catchup import Progress
 from memoranda.notes.ids import blob_id
-from memoranda.notes.paths import check_path, slug
-from memoranda.operations.admission import admit
+from memoranda.notes.paths import slug
+from memoranda.operations.admission import admit_many
 from memoranda.operations.follower import Follower
 from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.scanner import Scanner
 from memoranda.operations.sessions import Met
 from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.vault import as_md, markdown_files, read_file
 from memoranda.trust.secrets import masked_path
 from memoranda.values import dataclass
 
 _GROUP_BYTES = 1 << 20
 _GROUP_FILES = 1000
 _MANY = 2000  # files from which on a second process is worth its start
-_LARGEST = 64 << 20
-_NO_FILE = "it is a link or not a regular file"
-_TOO_LONG = 200  # bytes of a file name; file systems end at 255 and copies add to it
+# One question to the process that scans: what is unanswered has to have room in a pipe, and its files in memory.
+_ASKED_FILES, _ASKED_NAMES, _ASKED_BYTES = 64, 4000, 1 << 19
+_REPORT = 100  # files from one report of progress to the next
+_AHEAD = 3  # questions that are asked before the first answer is needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     target = f"memory/notes/{slug(name) or 'imported'}"
     present = home.indexes.catalog.blobs()
     run = _Run(context, home, source, target, present, space.met(context, home))
-    files = sorted(_markdown(source, run.left))
+    files = sorted(markdown_files(source, run.left))
     with home.repository.many():
         _take_all(run, files, progress)
     home.indexes.catch_up()
@@ -76,28 +78,37 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
 
 
 def _take_all(run: _Run, files: Sequence[str], progress: Progress | None) -> None:
-    """Takes in the files, and brings the indexes up meanwhile: here when they are few, else in a second process."""
+    """Takes in the files. Who looks for secrets and who keeps the indexes up are processes of their own for many."""
     indexes, repository = run.home.indexes, run.home.repository
     if len(files) < _MANY:
         run.written = indexes.ahead
         _take_each(run, files, progress)
         indexes.ahead(last=True)
         return
-    with Follower(repository.root, repository.keys.folder) as follower:
-        run.written = follower.call
+    with Follower(repository.root, repository.keys.folder) as follower, Scanner(run.source, run.rules) as scanner:
+        run.written, run.scanner = follower.call, scanner
         _take_each(run, files, progress)
         if (complaint := follower.finish()) is not None:
             indexes.notices.append(f"A second process of the import failed: {complaint}")
 
 
 def _take_each(run: _Run, files: Sequence[str], progress: Progress | None) -> None:
-    for done, relative in enumerate(files):
-        if progress and done % 100 == 0:
-            progress("importing files", done, len(files))
-        run.take(relative)
-    run.write()
-    if progress:
-        progress("importing files", len(files), len(files))
+    if progress is not None:
+        run.tell = lambda done: progress("importing files", done, len(files))
+        run.tell(0)
+    for name in files:
+        run.offer(name)
+    run.write_all()
+    run.tell(len(files))
+
+
+class _Offered(NamedTuple):
+    """A file that was read: its name in the folder and in the Home, its bytes and their id."""
+
+    name: str
+    relative: str
+    data: bytes
+    blob: str
 
 
 class _Run:
@@ -110,44 +121,93 @@ class _Run:
         self._met = met
         self._lines = list(met.lines)
         self.home = home
-        self._rules = home.rules
-        self._source = f"{source}/"
+        self.rules = home.rules
+        self.source = source
+        self._folder = f"{source}/"
         self._target = target
         self._present = present
         self._group: list[Change] = []
         self._bytes = 0
+        self._offered_names = self._offered_bytes = 0
         self._used: set[str] = set()
         self._names: dict[str, str] = {}
         self.taken = self.already = 0
+        self.tell: Callable[[int], None] = lambda _done: None
+        self._settled = 0  # files of which it is settled what becomes of them: those that were taken are durable
         self.left: list[tuple[str, str]] = []
         self.written: Callable[[], None] = lambda: None  # told after each group
+        self.scanner: Scanner | None = None
+        self._offered: list[_Offered] = []
+        self._asked: deque[list[_Offered]] = deque()
 
-    def take(self, name: str) -> None:
-        """Takes in the file `name` of the folder."""
-        relative = _as_md(name)
+    def offer(self, name: str) -> None:
+        """Reads the file `name` of the folder; it is taken when it is new here and nothing speaks against it."""
+        relative = as_md(name)
         try:
-            data = _read(self._source + name)
+            data = read_file(self._folder + name)
         except OSError as error:
             self.left.append((relative, error.strerror or "it cannot be read"))
+            self._settle(1)
             return
         blob = blob_id(data)
         if data.strip() and self._present.get(blob, 0):
             self._present[blob] -= 1  # of two files with the same bytes an import that was killed may have taken one
             self.already += 1
+            self._settle(1)
             return
-        place = self._place(relative)
-        if place is None:
-            self.already += 1
+        self._offered.append(_Offered(name, relative, data, blob))
+        self._offered_names += len(name)
+        self._offered_bytes += len(data)
+        if (
+            len(self._offered) == _ASKED_FILES
+            or self._offered_names >= _ASKED_NAMES
+            or self._offered_bytes >= _ASKED_BYTES
+        ):
+            self._ask()
+
+    def _ask(self) -> None:
+        """Has what was offered judged, and takes in what was judged meanwhile."""
+        batch, self._offered = self._offered, []
+        self._offered_names = self._offered_bytes = 0
+        if self.scanner is None:
+            self._take(batch, admit_many([(item.data, item.relative) for item in batch], self.rules))
             return
-        if (reason := admit(data, relative, self._rules) or self.home.tombs.admit(data, relative)) is not None:
-            self.left.append((masked_path(relative), reason))
-            return
-        self._names[place] = relative
-        self._group.append(Change(place, data, blob=blob))
-        self._bytes += len(data)
-        self.taken += 1
-        if self._bytes >= _GROUP_BYTES or len(self._group) >= _GROUP_FILES:
-            self.write()
+        self.scanner.ask([item.name for item in batch])
+        self._asked.append(batch)
+        if len(self._asked) > _AHEAD:
+            self._hear(self.scanner)
+
+    def _hear(self, scanner: Scanner) -> None:
+        batch = self._asked.popleft()
+        judged = scanner.answer() or [(None, None)] * len(batch)
+        reasons = [
+            reason if seen == item.blob else admit_many([(item.data, item.relative)], self.rules)[0]
+            for item, (seen, reason) in zip(batch, judged, strict=True)
+        ]
+        self._take(batch, reasons)
+
+    def _take(self, batch: Sequence[_Offered], reasons: Sequence[str | None]) -> None:
+        for (_, relative, data, blob), found in zip(batch, reasons, strict=True):
+            if (reason := found or self.home.tombs.admit(data, relative)) is not None:
+                self.left.append((masked_path(relative), reason))
+                self._settle(1)
+                continue
+            place = self._place(relative)
+            if place is None:
+                self.already += 1
+                self._settle(1)
+                continue
+            self._names[place] = relative
+            self._group.append(Change(place, data, blob=blob))
+            self._bytes += len(data)
+            self.taken += 1
+            if self._bytes >= _GROUP_BYTES or len(self._group) >= _GROUP_FILES:
+                self._write()
+
+    def _settle(self, files: int) -> None:
+        before, self._settled = self._settled, self._settled + files
+        if before // _REPORT != self._settled // _REPORT:
+            self.tell(self._settled)
 
     def _place(self, relative: str) -> str | None:
         """Where a file goes; None when an empty file lies there already. A name in use gets a number."""
@@ -169,11 +229,19 @@ class _Run:
         rows = self.home.indexes.catalog.with_problems()
         return tuple((self._names[row.path], "; ".join(row.problems)) for row in rows if row.path in self._names)
 
-    def write(self) -> None:
+    def write_all(self) -> None:
+        """Everything that was offered is judged, and what may be taken is written."""
+        self._ask()
+        while self._asked and self.scanner is not None:
+            self._hear(self.scanner)
+        self._write()
+
+    def _write(self) -> None:
         if not self._group:
             return
         group, self._group, self._bytes = self._group, [], 0
         self.home.repository.write(self._context, lambda _at: self._draft(group))
+        self._settle(len(group))
         self.written()
 
     def _draft(self, group: Sequence[Change]) -> Draft:
@@ -185,67 +253,3 @@ class _Run:
         lines, self._lines = [*self._lines, line], []
         what = f"{len(group)} files" if len(group) != 1 else group[0].path.rpartition("/")[2]
         return Draft("import", f"Import {what}", group, lines, {}, self._context.user)
-
-
-def _as_md(name: str) -> str:
-    """`notes/x.markdown` becomes `notes/x.md`."""
-    return name if name.endswith(".md") else f"{name.rpartition('.')[0]}.md"
-
-
-def _read(path: str) -> bytes:
-    """The bytes of a regular file; OSError says why there are none."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, _NO_FILE)
-        if status.st_size > _LARGEST:
-            raise OSError(errno.EFBIG, "it is larger than 64 MB")
-        data = os.read(descriptor, status.st_size + 1)
-        if len(data) != status.st_size:  # it is being written, or comes in pieces
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                file.seek(0)
-                data = file.read()
-        return data
-    finally:
-        os.close(descriptor)
-
-
-def _markdown(source: Path, left: list[tuple[str, str]]) -> Iterator[str]:
-    """The path, relative to `source`, of every Markdown file; what cannot be taken goes to `left`."""
-    folders = [""]
-    while folders:
-        folder = folders.pop()
-        try:
-            with os.scandir(source / folder) as found:
-                entries = [entry for entry in found if not entry.name.startswith(".")]
-        except OSError as error:
-            left.append((_printable(folder), f"this folder cannot be read: {error.strerror}"))
-            continue
-        for entry in entries:
-            relative = folder + entry.name
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(f"{relative}/")
-            elif entry.name.lower().endswith((".md", ".markdown")):
-                if reason := _unfit(entry, relative):
-                    left.append((_printable(relative), reason))
-                else:
-                    yield relative
-
-
-def _printable(name: str) -> str:
-    return name.encode("utf-8", "replace").decode()
-
-
-def _unfit(entry: os.DirEntry[str], relative: str) -> str | None:
-    if not entry.is_file(follow_symlinks=False):
-        return _NO_FILE
-    try:
-        if len(entry.name.encode("utf-8")) > _TOO_LONG:
-            return "its name is too long"
-        check_path(relative)
-    except UnicodeEncodeError:
-        return "its name is not Unicode"
-    except InvalidPath as error:
-        return error.why
-    return None

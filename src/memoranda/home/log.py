@@ -379,6 +379,11 @@ class IntakeLog:
         """Wipes the record that `append` has just written up to `end` (inside `writing`, instead of `publish`)."""
         _write_at(self._descriptor, bytes(end - self._read_at), self._read_at)
 
+    def unsafe_span(self) -> tuple[int, int, int]:
+        """(segment, offset, bytes) of what `unsafe` would give: how far it reaches, and how much is to be read."""
+        segment, applied, safe = self._numbers()
+        return segment, applied, max(0, applied - safe)
+
     def unsafe(self) -> tuple[int, int, list[Record]]:
         """(segment, offset, records): what stands in the working tree up to the offset and may go with the power."""
         with self._reading:

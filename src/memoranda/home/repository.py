@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memoranda.home.prepare import Pieces
 
 _CLOSING_TRIES = 20
+_MUCH = 8 << 20  # bytes of records
 Admit = Callable[[bytes, str], str | None]
 Stamp = Callable[[Sequence[Found]], Mapping[str, Mapping[str, object]]]
 
@@ -306,6 +307,11 @@ class Repository(Contents):
 
     def _make_safe(self) -> None:
         """Syncs the files that were written since the last time: the log is needed no more to restore them."""
+        segment, offset, size = self._log.unsafe_span()
+        if size > _MUCH:  # an import: reading all of it again to learn the names would cost more than it saves
+            os.sync()
+            self._log.set_safe(segment, offset)
+            return
         segment, offset, records = self._log.unsafe()
         if records:
             self.worktree.sync({change.path for record in records for change in record.changes})

@@ -26,7 +26,7 @@ from memoranda.index.traits import MEANT, PASSAGE, shape_of, signs_of, traits_of
 Numbers = npt.NDArray[np.uint32]
 Small = npt.NDArray[np.uint8]
 _BLOCK = 2048  # documents that are turned into numbers in one go
-_MOST_RUNS = 300_000  # different runs kept in memory, some 100 MB; then all are forgotten
+_MOST_RUNS = 120_000  # different runs kept in memory from one segment to the next, some 40 MB; more are forgotten
 _LANGUAGES: tuple[Language, Language] = ("en", "fr")
 _DOCUMENT_BITS = np.uint64(16)  # the lower bits of a posting: the document; above them the term
 _SIGNS = {word: n for n, word in enumerate([*sorted(stop.ENGLISH_SIGNS), *sorted(analysis.FRENCH_SIGNS)])}
@@ -300,11 +300,14 @@ class Bulk:
         if not len(postings):
             return []
         postings.sort()
-        starts = np.flatnonzero(np.concatenate(([True], postings[1:] != postings[:-1])))
+        first = np.ones(len(postings), np.bool_)
+        np.not_equal(postings[1:], postings[:-1], out=first[1:])
+        terms = postings[first]
+        starts = np.flatnonzero(first)
         counts = np.minimum(np.diff(starts, append=len(postings)), MOST_FREQUENCY).astype(np.uint8).tobytes()
-        different = postings[starts]
-        documents = (different & np.uint64(0xFFFF)).astype("<u2").tobytes()
-        terms = (different >> _DOCUMENT_BITS).astype(np.int64)
+        del postings, first, starts  # tens of megabytes each
+        documents = (terms & np.uint64(0xFFFF)).astype("<u2").tobytes()
+        terms >>= _DOCUMENT_BITS
         begins = np.flatnonzero(np.concatenate(([True], terms[1:] != terms[:-1])))
         texts = self._vocabulary.term_texts
         places = zip(terms[begins].tolist(), begins.tolist(), [*begins[1:].tolist(), len(terms)], strict=True)

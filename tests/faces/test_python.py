@@ -29,10 +29,22 @@ def own(person: Person, monkeypatch: pytest.MonkeyPatch) -> Person:
     return person
 
 
+def test_a_program_takes_back_what_it_wrote_itself(own: Person) -> None:
+    with Home.init(own.folder / "notes") as home, home.session(agent="cleo") as session:
+        slip = session.remember("A slip about zebrafisch.", retention_days=30)
+        other = home.session(agent="bob").remember("Bob's.")
+        assert session.forget(slip.id, dry_run=True).removed[0].id == slip.id
+        done = session.forget(slip.id, reason="a slip")
+        assert done.removed[0].id == slip.id and done.remains and not done.erased
+        assert session.recall("zebrafisch").items == ()
+        with pytest.raises(errors.ConfirmationRequired):
+            session.forget(other.id)
+
+
 def test_the_public_names_are_these() -> None:
     assert memoranda.__all__ == [
-        "Appended", "Budget", "Coverage", "Home", "Item", "MemorandaError", "Reading", "Remembered", "Session", "View",
-        "__version__", "errors",
+        "Appended", "Budget", "Coverage", "Forgotten", "Home", "Item", "MemorandaError", "Reading", "Remembered",
+        "Session", "View", "__version__", "errors",
     ]  # fmt: skip
     assert dir(memoranda) == sorted(memoranda.__all__)
     for name in memoranda.__all__:

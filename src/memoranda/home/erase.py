@@ -243,7 +243,9 @@ class Eraser:
         held = still_there(p.git, p.layout.objects, set(plan.moved) - {new for new in plan.moved.values() if new})
         found += [f"object {oid.hex()}" for oid in sorted(held)]
         commits = sum(oid in s.commits for oid in plan.moved)
-        removed = [f"{len(s.gone)} version(s) of files", f"lines of {len(s.lines)} version(s)", *outcome.removed]
+        removed = [f"{len(s.gone)} version(s) of files"] if s.gone else []
+        removed += [f"lines of {len(s.lines)} version(s) of journals and files"] if s.lines else []
+        removed += outcome.removed
         removed += [f"{ref}: a remote's commits as this Home knew them" for ref in outcome.deleted_refs]
         return Erasure(
             str(plan.header["erasure"]), plan.day, len(s.gone), len(s.lines), commits, outcome.moved_refs,

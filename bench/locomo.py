@@ -29,11 +29,14 @@ from bench._common import CACHE, DATA
 from memoranda.context import Context
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
+from memoranda.index.embedding.static import installed
 from memoranda.operations.journaling import Turn, append_many
 from memoranda.operations.recalling import recall
 from memoranda.operations.space import Space
-from memoranda.recall.ranking import PASSAGE_WEIGHTS, SCALE
+from memoranda.recall.passages import WEIGHTS, WEIGHTS_NEAR
+from memoranda.recall.ranking import SCALE
 
+PASSAGE_WEIGHTS = WEIGHTS if installed() is None else WEIGHTS_NEAR
 _SHOWN = 20
 _FITTED = 100  # ranked items a question that weights are fitted to
 _PLENTY = 10_000_000  # tokens: nothing is left out for want of room

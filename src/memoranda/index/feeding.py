@@ -57,7 +57,7 @@ class Feeding:
                 return
             if self._bulk is None:
                 self._bulk = self._lexical.bulk()
-            for document in self._documents([key for _, key, _ in rows]):
+            for document in documents(self._catalog, [key for _, key, _ in rows]):
                 self._bulk.add(document)
             self._reached = rows[-1][0]
             if self._bulk.full:
@@ -84,7 +84,7 @@ class Feeding:
         known = self._lexical.known(gone) | out
         rest = self._add_many([key for key in live if key not in known])  # adding a document that is known revives it
         drop = self._lexical.known(out) if out else ()
-        self._lexical.apply(add=self._documents(rest), retire=gone, drop=drop, state=self._state(last))
+        self._lexical.apply(add=documents(self._catalog, rest), retire=gone, drop=drop, state=self._state(last))
 
     def _reconcile(self, last: int) -> None:
         """The catalog was made again: what the content index has already need not be analysed a second time."""
@@ -98,8 +98,8 @@ class Feeding:
         known = self._lexical.known(wanted)
         rest = self._add_many([key for key in wanted if key not in known])
         self._lexical.apply(
-            add=self._documents(rest), retire=[key for key in wanted if key in former], revive=sorted(live & known),
-            drop=self._lexical.keys() - set(wanted), state=self._state(last),
+            add=documents(self._catalog, rest), retire=[key for key in wanted if key in former],
+            revive=sorted(live & known), drop=self._lexical.keys() - set(wanted), state=self._state(last),
         )  # fmt: skip
 
     def _add_many(self, keys: Sequence[str]) -> Sequence[str]:
@@ -110,7 +110,7 @@ class Feeding:
         for at in range(0, len(keys), _BATCH):
             if self._progress:
                 self._progress("indexing", at, len(keys))
-            for document in self._documents(keys[at : at + _BATCH]):
+            for document in documents(self._catalog, keys[at : at + _BATCH]):
                 bulk.add(document)
             if bulk.full:
                 self._lexical.apply(bulk=bulk)
@@ -120,22 +120,23 @@ class Feeding:
             self._progress("indexing", len(keys), len(keys))
         return ()
 
-    def _documents(self, keys: Iterable[str]) -> Iterator[Document]:
-        """The documents of these keys, made from the catalog's rows."""
-        wanted = list(keys)
-        notes: set[str] = set()
-        for key, title, subject, body, tags, kind, scope in self._catalog.note_texts(wanted):
-            notes.add(key)
-            facets = ["in:notes", f"kind:{kind}", f"scope:{scope}"]
-            if subject:
-                steps = subject.split("/")
-                facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]
-            yield Document(key, title, subject or "", body, tags, tuple(facets))
-        for key, entry in self._catalog.entries_by_key([k for k in wanted if k not in notes]).items():
-            if not entry.text or entry.speaker.endswith(RECORDS) or erased_on(entry.text) is not None:
-                continue  # it records a `remember`, whose note carries the same words; or its words are gone
-            facets = ["in:journal", "kind:journal", f"agent:{agent_of(entry.path)}"]
-            yield Document(key, entry.speaker, "", entry.text, (), tuple(facets))
+
+def documents(catalog: Catalog, keys: Iterable[str]) -> Iterator[Document]:
+    """The documents of these keys, made from the catalog's rows."""
+    wanted = list(keys)
+    notes: set[str] = set()
+    for key, title, subject, body, tags, kind, scope in catalog.note_texts(wanted):
+        notes.add(key)
+        facets = ["in:notes", f"kind:{kind}", f"scope:{scope}"]
+        if subject:
+            steps = subject.split("/")
+            facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]
+        yield Document(key, title, subject or "", body, tags, tuple(facets))
+    for key, entry in catalog.entries_by_key([k for k in wanted if k not in notes]).items():
+        if not entry.text or entry.speaker.endswith(RECORDS) or erased_on(entry.text) is not None:
+            continue  # it records a `remember`, whose note carries the same words; or its words are gone
+        facets = ["in:journal", "kind:journal", f"agent:{agent_of(entry.path)}"]
+        yield Document(key, entry.speaker, "", entry.text, (), tuple(facets))
 
 
 _FEED = "SELECT n, key, live FROM feed WHERE n > ? ORDER BY n LIMIT ?"

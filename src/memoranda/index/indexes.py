@@ -13,19 +13,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memoranda.context import Context
-from memoranda.errors import IndexDamaged
+from memoranda.errors import IndexDamaged, Unavailable
 from memoranda.home.draft import Snapshot
 from memoranda.home.repository import Repository
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import RECIPE as CATALOG
 from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
+from memoranda.index.embedding.static import StaticEmbedder, installed
+from memoranda.index.embedding_feed import bring
 from memoranda.index.feeding import Feeding
 from memoranda.index.lexical import LexicalIndex
 from memoranda.index.recipe import Manifest, Recipe, read_manifest
 from memoranda.index.testimony import Review, vouched
+from memoranda.index.vectors import VectorIndex
 from memoranda.notes.times import format_instant
 from memoranda.values import dataclass
+
+VECTORS = VectorIndex.recipe(StaticEmbedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,8 @@ class Indexes:
         self._progress = progress
         self._catalog: Catalog | None = None
         self._lexical: LexicalIndex | None = None
+        self._vectors: VectorIndex | None = None
+        self._table = installed()  # of the bundled embedder; without it there are no vectors
         self.lock = threading.RLock()
         self._gathering: Feeding | None = None
         self._generation = repository.erasures.generation()
@@ -86,6 +93,26 @@ class Indexes:
                 _remove(directory)
                 self._lexical = LexicalIndex.open(directory)
         return self._lexical
+
+    @property
+    def vectors(self) -> VectorIndex | None:
+        """The vector index; None where no embedder is installed, or its table cannot be used (a notice says so)."""
+        if self._vectors is None and self._table is not None:
+            directory = self._directory(VECTORS)
+            embedder = StaticEmbedder(self._table, directory)
+            try:
+                fresh = not directory.exists()
+                if fresh:
+                    embedder.check()
+                self._vectors = VectorIndex.open(directory, embedder)
+            except Unavailable as error:
+                self._table = None
+                self.notices.append(f"{error.what} {error.remedy}")
+            except IndexDamaged as error:
+                self.notices.append(f"{error.what} It was made again.")
+                _remove(directory)
+                self._vectors = VectorIndex.open(directory, embedder)
+        return self._vectors
 
     def _open_catalog(self) -> Catalog:
         directory = self._directory(CATALOG)
@@ -147,7 +174,7 @@ class Indexes:
             self._generation = generation
             self._close()
             return
-        for held in (self._catalog, self._lexical):
+        for held in (self._catalog, self._lexical, self._vectors):
             if held is not None and not held.directory.exists():
                 self._close()
                 return
@@ -159,6 +186,8 @@ class Indexes:
             return seen
         done = CatchUp(self.repository, self.catalog, self._progress).run(seen)
         self._feed_lexical()
+        if self.vectors is not None:
+            bring(self.catalog, self.vectors, self._identity(), self._progress)
         if done.changed and done.rebuilt:
             self._write_manifests(int((time.monotonic() - started) * 1000))
         if done.snapshot is seen and not done.changed:
@@ -174,20 +203,32 @@ class Indexes:
         self._feeding().bring()
 
     def _feeding(self) -> Feeding:
-        catalog = self.catalog
-        identity = catalog.state("identity")
+        return Feeding(self.catalog, self.lexical, self._identity(), self._progress)
+
+    def _identity(self) -> str:
+        """The name of this catalog, by which a content index knows whether it has followed it."""
+        identity = self.catalog.state("identity")
         if identity is None:
             identity = self._context.random(8).hex()
-            catalog.set_state(identity=identity)
-        return Feeding(catalog, self.lexical, identity, self._progress)
+            self.catalog.set_state(identity=identity)
+        return identity
+
+    def _recipes(self) -> tuple[Recipe, ...]:
+        """Those of the indexes that there should be."""
+        return (CATALOG, LexicalIndex.recipe()) if self._table is None else (CATALOG, LexicalIndex.recipe(), VECTORS)
 
     # What people ask and tell
+
+    def serving(self) -> list[str]:
+        """The names of the content indexes that answer."""
+        vectors = self.vectors
+        return [self.lexical.directory.name, *([vectors.directory.name] if vectors else [])]
 
     def status(self) -> list[IndexStatus]:
         """Every index there is or should be, without changing any."""
         with self.lock:
             cache = self.repository.layout.cache
-            ours = {recipe.directory_name(): recipe for recipe in (CATALOG, LexicalIndex.recipe())}
+            ours = {recipe.directory_name(): recipe for recipe in self._recipes()}
             found = {path.name for path in cache.iterdir() if path.is_dir()} if cache.is_dir() else set()
             return [self._status(cache / name, ours.get(name), name in found) for name in sorted(found | set(ours))]
 
@@ -215,16 +256,17 @@ class Indexes:
         if recipe == CATALOG:
             counts = {"notes": catalog.count_notes(), "journal": catalog.count_entries()}
             return inputs, counts, "fresh" if fresh else "behind"
-        state = self.lexical.state()
+        index = self.vectors if recipe == VECTORS and self.vectors is not None else self.lexical
+        state = index.state()
         last = catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0]
         level = state.get("catalog") == catalog.state("identity") and int(state.get("feed", "0")) >= last
-        counted = self.lexical.counts()
+        counted = index.counts()
         counts = {"live": counted.live, "retired": counted.retired}
         return inputs, counts, "fresh" if fresh and level else "behind"
 
     def _write_manifests(self, took_ms: int) -> None:
         now = format_instant(self._context.now().replace(microsecond=0))
-        for recipe in (CATALOG, LexicalIndex.recipe()):
+        for recipe in self._recipes():
             inputs, counts, _ = self._inside(recipe)
             Manifest(recipe, inputs, now, took_ms, counts).write(self._directory(recipe))
 
@@ -253,6 +295,9 @@ class Indexes:
         if self._lexical is not None:
             self._lexical.close()
             self._lexical = None
+        if self._vectors is not None:
+            self._vectors.close()
+            self._vectors = None
         self._level = None
 
     def close(self) -> None:

@@ -1,11 +1,40 @@
-"""One way to open a cache in SQLite that several processes may open at once."""
+"""One way to open a cache in SQLite that several processes may open at once, and to name what goes wrong with it."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memoranda.errors import IndexDamaged, Unavailable
 
 _TRIES = 250
+
+
+def open_cache(path: Path, schema: str, form: int, what: str) -> sqlite3.Connection:
+    """The file, made with this schema where there is none; `form` is its format, `what` its name in errors.
+
+    Raises:
+        IndexDamaged: it cannot be read, or has another format.
+        Unavailable: it cannot be used now.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with named_errors(what):
+        db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        try:
+            write_ahead(db)
+            # A killed process loses nothing by OFF; a power cut may damage the file, and NORMAL costs one sync
+            # a checkpoint against it.
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.execute("PRAGMA journal_size_limit=4194304")
+            if db.execute("PRAGMA user_version").fetchone()[0] != form:
+                _create(db, schema, form)
+        except sqlite3.Error:
+            db.close()
+            raise
+    return db
 
 
 def write_ahead(db: sqlite3.Connection) -> None:
@@ -18,3 +47,39 @@ def write_ahead(db: sqlite3.Connection) -> None:
             if left == 0 or "locked" not in str(error):
                 raise
             time.sleep(0.02)
+
+
+def _create(db: sqlite3.Connection, schema: str, form: int) -> None:
+    db.execute("BEGIN EXCLUSIVE")
+    if db.execute("PRAGMA user_version").fetchone()[0] == form:
+        db.execute("COMMIT")  # another process was first
+        return
+    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        db.execute("ROLLBACK")
+        raise sqlite3.DatabaseError("it has another format")
+    for statement in schema.split(";"):
+        if statement.strip():
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version = {form}")
+    db.execute("COMMIT")
+
+
+_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
+
+
+@contextmanager
+def named_errors(what: str) -> Iterator[None]:
+    """Errors of SQLite as ours: what will pass is Unavailable, the rest says that the file is damaged."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", None) or ""
+        if name.startswith(_PASSING):
+            raise Unavailable(f"{what} cannot be used at the moment.", why=str(error), remedy="Try again.") from error
+        raise damaged(what, str(error)) from error
+
+
+def damaged(what: str, why: str) -> IndexDamaged:
+    return IndexDamaged(
+        f"{what} cannot be read.", why=why, remedy="Run `memoranda index rebuild`: an index is a cache."
+    )

@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import Stemmer
 
-from memoranda.errors import IndexDamaged, Unavailable
 from memoranda.index import _facets, _plain
 from memoranda.index._scores import Accept, Held, Match, Scores
 from memoranda.index._scoring import K1, B, Group, Result, Scoring
 from memoranda.index._store import LIVE, RETIRED, SCHEMA, View, read_view
 from memoranda.index._write import Applied, Document, Writer
 from memoranda.index.analysis import ANALYSIS_VERSION, Query
-from memoranda.index.journal_mode import write_ahead
+from memoranda.index.journal_mode import damaged, named_errors, open_cache
 from memoranda.index.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Accept", "Applied", "Counts", "Document", "Held", "LexicalIndex", "Match", "Query", "Scores"]
 
 FILE = "lexical.sqlite"
+_WHAT = "The lexical index"
 _FORMAT = 1
 _CACHE_BYTES = 24 << 20  # postings kept in memory, at most
 _FRESH_WORK = 150_000  # postings that plain Python scores in about the time that importing numpy takes
@@ -81,20 +81,7 @@ class LexicalIndex:
         Raises:
             IndexDamaged: the file is not an index that this version can read; `remove` it and build it anew.
         """
-        directory.mkdir(parents=True, exist_ok=True)
-        with _named_errors():
-            db = sqlite3.connect(directory / FILE, timeout=60, isolation_level=None, check_same_thread=False)
-            try:
-                write_ahead(db)
-                # A killed process loses nothing by OFF; a power cut may damage the file, and NORMAL costs one sync
-                # a checkpoint against it.
-                db.execute("PRAGMA synchronous=NORMAL")
-                db.execute("PRAGMA journal_size_limit=4194304")
-                if db.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
-                    _create(db)
-            except sqlite3.Error:
-                db.close()
-                raise
+        db = open_cache(directory / FILE, SCHEMA, _FORMAT, _WHAT)
         return LexicalIndex(db, directory)
 
     @staticmethod
@@ -113,7 +100,7 @@ class LexicalIndex:
 
     def mark(self) -> tuple[int, int]:
         """Another one after every change, by this process or another."""
-        with self._lock, _named_errors():
+        with self._lock, named_errors(_WHAT):
             return self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
 
     def state(self) -> dict[str, str]:
@@ -144,7 +131,7 @@ class LexicalIndex:
                 len(s.status) == len(s.lengths) == len(s.traits) == len(s.by_key) == s.size for s in view.segments
             )
             if problem != "ok" or not sizes:
-                raise _damaged(problem if problem != "ok" else "the sizes of a segment differ")
+                raise damaged(_WHAT, problem if problem != "ok" else "the sizes of a segment differ")
 
     # Changing
 
@@ -167,7 +154,7 @@ class LexicalIndex:
             ValueError: a key is not 40 hex characters.
             IndexDamaged, Unavailable: the file cannot be read, or not be written now.
         """
-        with self._lock, _named_errors():
+        with self._lock, named_errors(_WHAT):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 writer = Writer(self._db, self._refreshed(), self._refreshed)
@@ -191,7 +178,7 @@ class LexicalIndex:
 
     def compact(self) -> None:
         """Makes as few segments as possible, and forgets dropped documents for good."""
-        with self._lock, _named_errors():
+        with self._lock, named_errors(_WHAT):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 Writer(self._db, self._refreshed(), self._refreshed).compact()
@@ -282,7 +269,7 @@ class LexicalIndex:
     @contextmanager
     def _reading(self) -> Iterator[View]:
         """The present view, and one snapshot of the file for whatever else is read meanwhile."""
-        with self._lock, _named_errors():
+        with self._lock, named_errors(_WHAT):
             self._db.execute("BEGIN")
             try:
                 yield self._refreshed()
@@ -321,40 +308,3 @@ def _raw(key: str) -> bytes:
     except ValueError:
         return b"\0" * 21
     return raw
-
-
-def _create(db: sqlite3.Connection) -> None:
-    db.execute("BEGIN EXCLUSIVE")
-    if db.execute("PRAGMA user_version").fetchone()[0] == _FORMAT:
-        db.execute("COMMIT")  # another process was first
-        return
-    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        db.execute("ROLLBACK")
-        raise sqlite3.DatabaseError("it has another format")
-    for statement in SCHEMA.split(";"):
-        if statement.strip():
-            db.execute(statement)
-    db.execute(f"PRAGMA user_version = {_FORMAT}")
-    db.execute("COMMIT")
-
-
-_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
-
-
-@contextmanager
-def _named_errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", None) or ""
-        if name.startswith(_PASSING):
-            raise Unavailable(
-                "The lexical index cannot be used at the moment.", why=str(error), remedy="Try again."
-            ) from error
-        raise _damaged(str(error)) from error
-
-
-def _damaged(why: str) -> IndexDamaged:
-    return IndexDamaged(
-        "The lexical index cannot be read.", why=why, remedy="Run `memoranda index rebuild`: an index is a cache."
-    )

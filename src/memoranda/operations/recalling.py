@@ -273,7 +273,7 @@ def _report(home: OpenHome) -> dict[str, object]:
         notices, indexes.notices = indexes.notices, []
         return {
             "name": home.name, "root": str(home.repository.root), "notes": totals.notes, "journal": totals.entries,
-            "commit": totals.commit, "indexes": [indexes.lexical.directory.name], "notices": notices,
+            "commit": totals.commit, "indexes": indexes.serving(), "notices": notices,
         }  # fmt: skip
 
 

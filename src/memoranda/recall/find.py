@@ -14,6 +14,7 @@ from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.times import format_instant, from_ms
 from memoranda.recall.items import Found, Withheld
+from memoranda.recall.likeness import likeness
 from memoranda.recall.question import read_question
 from memoranda.recall.ranking import Fact, Ranked, rank
 from memoranda.recall.visibility import Asked, Standing, Visibility
@@ -71,7 +72,9 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
     former = wanted.known_at is not None or wanted.history
     scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
     words = frozenset(term for group in question.query.groups for term in group.alternatives)
-    ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept)
+    vectors = indexes.vectors
+    alike = likeness(vectors, question, scores, wanted.facets(), former=former) if vectors else None
+    ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept, alike)
     shown = candidates.unfolded(ranked)[: wanted.k]
     return Answer(tuple(candidates.items(shown, home, words)), tuple(candidates.withheld()))
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from memoranda.index.lexical import Accept, Scores
 from memoranda.index.traits import QUESTION
 from memoranda.recall.facts import Fact, Facts
+from memoranda.recall.likeness import Likeness
 from memoranda.recall.question import Question
 from memoranda.recall.signals import Floor, Signals, plain, timely
 
@@ -30,6 +31,15 @@ WEIGHTS = {
     "amount": 2.6,  # holds a number, and the question asks how many
     "names": 1.0,  # for each name it holds, up to three, when the question asks who, where or which
 }
+# Where there are vectors, fitted in the same way; what is alike takes over half of what its session says.
+WEIGHTS_NEAR = {
+    **WEIGHTS,
+    "near": 7.8, "answer": 3.2, "session": 1.6, "speaker": 1.6, "asks": -1.2, "month": 3.3, "day": 4.8, "when": 2.6,
+    "names": 1.1,
+    "like": 1.6,  # the cosine of its vector with that of the question
+    "like_near": 1.6,  # those of the entries around it, each counted as in NEAR
+    "like_session": 5.8,  # of the three that are most alike in its session, their mean
+}  # fmt: skip
 # What a word counts that stands so many entries before or after the passage; in the passage itself it counts 1. Two
 # entries before is the same speaker. In falling order, since a word counts once.
 NEAR = ((-2, 0.7), (-1, 0.6), (1, 0.5), (2, 0.4))
@@ -38,7 +48,12 @@ _SATURATION = 1.2  # so many further passages of a session with a word are worth
 
 
 def passage_signals(
-    question: Question, scores: Scores, facts: Facts, found: Sequence[str], accept: Accept | None
+    question: Question,
+    scores: Scores,
+    facts: Facts,
+    found: Sequence[str],
+    accept: Accept | None,
+    alike: Likeness | None = None,
 ) -> list[tuple[str, Signals]]:
     """The signals of the passages that were found and of those around them, those that pass the floor."""
     known = facts.facts(found)
@@ -61,7 +76,11 @@ def passage_signals(
         if fact.key in held
     }
     floor = Floor(question, scores)
-    result = []
+    like = alike.of(list(every)) if alike else {}
+    likes = {(fact.thread, fact.place): (fact.session, like.get(fact.key, 0.0)) for fact in every.values()}
+    most_alike = _most_alike([(every[key].session, like.get(key, 0.0)) for key in shown]) if alike else {}
+    result: list[tuple[str, Signals]] = []
+    doubtful: list[tuple[str, Signals]] = []
     for key in shown:
         fact, (mask, _, traits, _) = every[key], held[key]
         session, thread, place = fact.session, fact.thread, fact.place
@@ -77,7 +96,8 @@ def passage_signals(
                     near += worth * share(new)
                 if away == -1 and other[2] & QUESTION:
                     answer = share(other[1] & content)
-        if not floor.passes(seen, fact.at_ms):
+        passes = floor.passes(seen, fact.at_ms)
+        if not passes and (alike is None or like.get(key, 0.0) < alike.floor):
             continue
         signals = {"near": near, "answer": answer, "session": sessions.get(session, 0.0)}
         if named == {fact.speaker}:
@@ -85,8 +105,24 @@ def passage_signals(
         if traits & QUESTION:
             signals["asks"] = own
         timely(signals, question, fact.at_ms, traits)
-        result.append((key, signals))
+        if alike:
+            signals["like"] = like.get(key, 0.0)
+            around_it = [(worth, likes.get((thread, place + away))) for away, worth in NEAR]
+            signals["like_near"] = sum([worth * it[1] for worth, it in around_it if it and it[0] == session])
+            signals["like_session"] = most_alike[session]
+        (result if passes else doubtful).append((key, signals))
+    if alike is not None:
+        least = alike.floor if result else alike.alone
+        result += [(key, signals) for key, signals in doubtful if signals["like"] >= least]
     return result
+
+
+def _most_alike(shown: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """For each session the sum of its three highest cosines, divided by three."""
+    of: dict[str, list[float]] = {}
+    for session, cosine in shown:
+        of.setdefault(session, []).append(cosine)
+    return {session: sum(sorted(cosines)[-3:]) / 3 for session, cosines in of.items()}
 
 
 def _speakers(question: Question, scores: Scores, facts: Iterable[Fact]) -> tuple[set[str], int]:

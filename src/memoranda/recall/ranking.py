@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from memoranda.index.lexical import Accept, Scores
 from memoranda.recall import passages
 from memoranda.recall.facts import Fact, Facts, Ranked
+from memoranda.recall.likeness import Likeness
 from memoranda.recall.question import Question
 from memoranda.recall.signals import Floor, Signals, plain, timely
 
@@ -33,6 +34,8 @@ NOTE_WEIGHTS = {
     "superseded": -5.0,  # less than a title is worth: an exact title is not hidden by a successor
     "ended": -2.5,
 }
+# Where there are vectors. Fitted on every other French question; for English notes there are none to fit on.
+NOTE_WEIGHTS_NEAR = {**NOTE_WEIGHTS, "like": 6.0}
 SCALE = 12.0  # a passage with every word of the question scores about 1, a note somewhat more
 
 _HIGHEST = 2.2  # BM25 with k1 = 1.2 stays below 2.2 times the idf
@@ -41,19 +44,30 @@ _PASSAGES = 40
 _NOTES = 24
 
 
-def rank(question: Question, scores: Scores, facts: Facts, n: int, accept: Accept | None = None) -> list[Ranked]:
+def rank(
+    question: Question,
+    scores: Scores,
+    facts: Facts,
+    n: int,
+    accept: Accept | None = None,
+    alike: Likeness | None = None,
+) -> list[Ranked]:
     """The best n of what the search found and `accept` lets through, best first, ties by key.
 
-    `accept` gets keys and returns the acceptable ones; neighbours of what was found are asked about too.
+    `accept` gets keys and returns the acceptable ones; neighbours of what was found are asked about too. `alike` is
+    what the vectors say, where there are any.
     """
     judged: list[tuple[float, str, Signals, Mapping[str, float]]] = []
-    found = scores.top(max(_NOTES, n), accept, passages=False)
-    for key, signals in _note_signals(question, scores, facts, [key for key, _ in found]) if found else ():
-        judged.append((_total(signals, NOTE_WEIGHTS), key, signals, NOTE_WEIGHTS))
-    found = scores.top(max(_PASSAGES, n), accept, passages=True)
-    said = [key for key, _ in found]
-    for key, signals in passages.passage_signals(question, scores, facts, said, accept) if found else ():
-        judged.append((_total(signals, PASSAGE_WEIGHTS), key, signals, PASSAGE_WEIGHTS))
+    keys = [key for key, _ in scores.top(max(_NOTES, n), accept, passages=False)]
+    keys += alike.further(keys, accept, passages=False) if alike else ()
+    weights: Mapping[str, float] = NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS
+    for key, signals in _note_signals(question, scores, facts, keys, alike) if keys else ():
+        judged.append((_total(signals, weights), key, signals, weights))
+    keys = [key for key, _ in scores.top(max(_PASSAGES, n), accept, passages=True)]
+    keys += alike.further(keys, accept, passages=True) if alike else ()
+    weights = passages.WEIGHTS_NEAR if alike else PASSAGE_WEIGHTS
+    for key, signals in passages.passage_signals(question, scores, facts, keys, accept, alike) if keys else ():
+        judged.append((_total(signals, weights), key, signals, weights))
     judged.sort(key=lambda item: (-item[0], item[1]))
     return [
         Ranked(key, total, {name: round(weights[name] * value / SCALE, 6) for name, value in signals.items() if value})
@@ -68,15 +82,22 @@ def _total(signals: Signals, weights: Mapping[str, float]) -> float:
     return round(total / SCALE, 6)
 
 
-def _note_signals(question: Question, scores: Scores, facts: Facts, keys: Sequence[str]) -> list[tuple[str, Signals]]:
+def _note_signals(
+    question: Question, scores: Scores, facts: Facts, keys: Sequence[str], alike: Likeness | None
+) -> list[tuple[str, Signals]]:
     known = facts.facts(keys)
     most = sum(scores.idf) * _HIGHEST
     asked = plain(question.text)
     floor = Floor(question, scores)
-    result = []
+    like = alike.of(keys) if alike else {}
+    result: list[tuple[str, Signals]] = []
+    doubtful: list[tuple[str, Signals]] = []
     for key, (mask, score, traits, _) in scores.held(keys).items():
         fact = known.get(key)
-        if fact is None or not floor.passes(mask, fact.at_ms):
+        if fact is None:
+            continue
+        passes = floor.passes(mask, fact.at_ms)
+        if not passes and (alike is None or like.get(key, 0.0) < alike.floor):
             continue
         signals = {"words": score / most, "cover": scores.share(mask)}
         # Comparing what folding leaves costs more than seeing that it cannot be the same.
@@ -85,5 +106,10 @@ def _note_signals(question: Question, scores: Scores, facts: Facts, keys: Sequen
         timely(signals, question, fact.at_ms, traits)
         if fact.state in ("superseded", "ended"):
             signals[fact.state] = 1.0
-        result.append((key, signals))
+        if alike:
+            signals["like"] = like.get(key, 0.0)
+        (result if passes else doubtful).append((key, signals))
+    if alike is not None:
+        least = alike.floor if result else alike.alone
+        result += [(key, signals) for key, signals in doubtful if signals["like"] >= least]
     return result

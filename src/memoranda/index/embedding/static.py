@@ -1,0 +1,237 @@
+"""The bundled embedder: a table with a vector for each of 32,000 pieces of words, made for English, from `wordllama`.
+
+The vector of a text is the sum of the pieces of its words, small words left out; in a question each word counts as
+much as it is rare. That weighting is ours and is what makes the table useful: alone it finds half as much again.
+Only the two data files of the package are read, none of its code is imported. Everything is done in whole numbers, so
+that a text has the same vector on every machine, with numpy and without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import struct
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.machinery import PathFinder
+from itertools import chain, repeat
+from operator import add, mul
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.errors import IndexDamaged, Unavailable
+from memoranda.index._stopwords import ENGLISH, ENGLISH_ONLY, FRENCH, FRENCH_ONLY
+from memoranda.index.analysis import fold
+from memoranda.index.embedding import Passage, Weigh, scaled
+from memoranda.notes.lazyre import lazy
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+DIMENSIONS = 256
+_PIECES = 32_000
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+_VOCABULARY = "tokenizers/l2_supercat_tokenizer_config.json"
+_VERSION = 1  # of how words are found, cut into pieces and summed
+_SCALE = 2048  # of the table's numbers, of which the largest is 8.02, to 16-bit integers
+_LONGEST = 24  # characters of a piece
+_START = "\u2581"  # before the first piece of a word
+_FEW = 24  # texts for which numpy is not imported
+_BATCH = 512
+_MOST_WORDS = 200_000  # whose pieces are kept
+_WIDE = 100_000  # pieces whose sum may need more than 32 bits
+_ROW = f"<{DIMENSIONS}e"
+_WORD = lazy(r"[^\W_]+")
+_SMALL = ENGLISH | ENGLISH_ONLY | FRENCH | FRENCH_ONLY
+_FILE = "pieces.bin"
+
+
+def installed() -> Path | None:
+    """The folder of the package with the table, if it is installed; nothing of it is imported."""
+    found = PathFinder.find_spec("wordllama", sys.path)
+    places = found.submodule_search_locations if found else None
+    folder = Path(next(iter(places))) if places else None
+    return folder if folder is not None and (folder / _WEIGHTS).is_file() else None
+
+
+class StaticEmbedder:
+    """Vectors of 256 dimensions from the table.
+
+    Args:
+        folder: the package's, see `installed`.
+        directory: where the list of pieces is kept in a form that is quickly opened; it is made when it is missing.
+    """
+
+    dimensions = DIMENSIONS
+    params: Mapping[str, object] = {"model": "wordllama-256", "weights": _WEIGHTS_SHA256, "words": _VERSION}
+
+    def __init__(self, folder: Path, directory: Path) -> None:
+        self._folder = folder
+        self._directory = directory
+        self._words: dict[str, tuple[int, ...]] = {}  # word -> its pieces
+
+    def embed(self, passages: Sequence[Passage]) -> list[bytes]:
+        if len(passages) <= _FEW and "numpy" not in sys.modules:
+            return [self._one(passage) for passage in passages]
+        found: list[bytes] = []
+        for at in range(0, len(passages), _BATCH):
+            found += self._many(passages[at : at + _BATCH])
+        return found
+
+    def embed_question(self, text: str, weigh: Weigh) -> bytes:
+        total: Sequence[float] = [0.0] * DIMENSIONS
+        for word in _WORD.findall(text):
+            pieces = self._pieces(word)
+            weight = weigh(word) if pieces else 0.0
+            if weight:
+                total = list(map(add, total, map(mul, self._sum(pieces), repeat(weight))))
+        return scaled([round(number * 64) for number in total])
+
+    def check(self) -> None:
+        """Reads the table. Raises Unavailable when its bytes are not those that the recipe names."""
+        if hashlib.sha256((self._folder / _WEIGHTS).read_bytes()).hexdigest() != _WEIGHTS_SHA256:
+            raise Unavailable(
+                "The table of the package wordllama is not the one that vectors are made with.",
+                remedy="Install a version that pyproject.toml allows; meanwhile recall goes by the words alone.",
+            )
+
+    def _one(self, passage: Passage) -> bytes:
+        return scaled(self._sum(self._all_pieces(passage)))
+
+    def _many(self, passages: Sequence[Passage]) -> list[bytes]:
+        import numpy as np
+
+        if not self._words:
+            self._lookup.load()
+        if len(self._words) > _MOST_WORDS:
+            self._words.clear()
+        matrix = self._matrix
+        sums = np.zeros((len(passages), DIMENSIONS), np.int64)
+        for n, passage in enumerate(passages):
+            pieces = self._all_pieces(passage)
+            wide = len(pieces) > _WIDE
+            if pieces:
+                sums[n] = matrix.take(pieces, axis=0).sum(axis=0, dtype=np.int64 if wide else np.int32)
+        most = np.maximum(np.abs(sums).max(axis=1, keepdims=True), 1)
+        raw = ((254 * sums + most) // (2 * most)).astype(np.int8).tobytes()
+        return [raw[at : at + DIMENSIONS] for at in range(0, len(raw), DIMENSIONS)]
+
+    def _all_pieces(self, passage: Passage) -> list[int]:
+        words = _WORD.findall(f"{passage.title}\n{passage.text}")
+        known = self._words
+        return list(chain.from_iterable([known[w] if w in known else self._pieces(w) for w in words]))
+
+    def _sum(self, pieces: Sequence[int]) -> Sequence[int]:
+        table, start = self._table
+        total: Sequence[int] = [0] * DIMENSIONS
+        for piece in pieces:
+            numbers = struct.unpack_from(_ROW, table, start + 2 * DIMENSIONS * piece)
+            total = list(map(add, total, [round(number * _SCALE) for number in numbers]))
+        return total
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        """The pieces of a word; none for a small one."""
+        found = self._words.get(word)
+        if found is None:
+            found = () if fold(word) in _SMALL else tuple(self._pieces_of(_START + word))
+            self._words[word] = found
+        return found
+
+    def _pieces_of(self, word: str) -> Iterator[int]:
+        """The longest piece that a word begins with, then the longest that follows; what is no piece is passed over."""
+        find = self._lookup.__getitem__
+        at = 0
+        while at < len(word):
+            for end in range(min(len(word), at + _LONGEST), at, -1):
+                piece = find(word[at:end])
+                if piece is not None:
+                    if word[at:end] != _START:
+                        yield piece
+                    at = end
+                    break
+            else:
+                at += 1
+
+    @cached_property
+    def _matrix(self) -> npt.NDArray[np.int16]:
+        """The table as whole numbers: (pieces, dimensions)."""
+        import numpy as np
+
+        table, start = self._table
+        floats = np.frombuffer(table, "<f2", _PIECES * DIMENSIONS, start).astype(np.float32)
+        return np.rint(floats * _SCALE).astype(np.int16).reshape(_PIECES, DIMENSIONS)
+
+    @cached_property
+    def _table(self) -> tuple[mmap.mmap, int]:
+        """The mapped file, and where its first vector begins: a length, a header in JSON, 16-bit floats."""
+        with (self._folder / _WEIGHTS).open("rb") as file:
+            table = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        (header,) = struct.unpack_from("<Q", table)
+        start = 8 + header
+        if len(table) != start + 2 * DIMENSIONS * _PIECES:
+            self.check()
+        return table, start
+
+    @cached_property
+    def _lookup(self) -> _Pieces:
+        path = self._directory / _FILE
+        if not path.is_file():
+            self.check()
+            _write_pieces(self._folder / _VOCABULARY, path)
+        return _Pieces(path.read_bytes())
+
+
+class _Pieces(dict[str, "int | None"]):
+    """Piece -> its place in the table. In a file, sorted, since reading the package's own list takes 25 ms."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        count, size = struct.unpack_from("<II", data)
+        self._ends = array("I", data[8 : 8 + 4 * count])
+        self._places = array("I", data[8 + 4 * count : 8 + 8 * count])
+        self._bytes = data[8 + 8 * count :]
+        self._whole = False
+        if len(self._bytes) != size or len(self._ends) != count:
+            raise IndexDamaged("The list of pieces is damaged.", remedy="Run `memoranda index rebuild`.")
+
+    def __missing__(self, piece: str) -> int | None:
+        if self._whole:
+            return None
+        found = self[piece] = self._found(piece.encode("utf-8", "replace"))
+        return found
+
+    def load(self) -> None:
+        """All of them at once, for many words; a miss is a miss from then on."""
+        starts = [0, *self._ends[:-1]]
+        for start, end, place in zip(starts, self._ends, self._places, strict=True):
+            self[self._bytes[start:end].decode()] = place
+        self._whole = True
+
+    def _found(self, piece: bytes) -> int | None:
+        at = bisect_left(range(len(self._ends)), piece, key=self._piece)
+        if at < len(self._ends) and self._piece(at) == piece:
+            return self._places[at]
+        return None
+
+    def _piece(self, at: int) -> bytes:
+        return self._bytes[self._ends[at - 1] if at else 0 : self._ends[at]]
+
+
+def _write_pieces(source: Path, target: Path) -> None:
+    vocabulary: dict[str, int] = json.loads(source.read_text(encoding="utf-8"))["model"]["vocab"]
+    pieces = sorted((piece.encode(), place) for piece, place in vocabulary.items() if place < _PIECES)
+    ends, at = array("I"), 0
+    for piece, _ in pieces:
+        at += len(piece)
+        ends.append(at)
+    places = array("I", [place for _, place in pieces])
+    draft = target.with_suffix(".tmp")
+    head = struct.pack("<II", len(pieces), at)
+    draft.write_bytes(b"".join([head, ends.tobytes(), places.tobytes(), *(piece for piece, _ in pieces)]))
+    draft.replace(target)

@@ -1,0 +1,429 @@
+"""The vector index: which documents are about the same as a question, whatever their words.
+
+Each document has a vector of signed bytes, and its signs as a code of one bit a dimension. A search compares the code
+of the question with all codes, takes the nearest, and scores those exactly by the cosine of their vectors, in whole
+numbers and ties by key: an answer depends on the set of documents and not on how the index came to be. There is no
+approximate graph. What retrieves and what ranks is kept apart: a search names its nearest, and gives the likeness of
+any document that is asked for.
+
+One SQLite file, a cache, as that of the lexical index: everything of one `apply` is one transaction together with
+the state that it reached.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from math import sqrt
+from operator import mul
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memoranda.index._write import Applied, Document
+from memoranda.index.embedding import Embedder, Passage
+from memoranda.index.journal_mode import damaged, named_errors, open_cache
+from memoranda.index.lexical import Counts
+from memoranda.index.recipe import Recipe
+
+FILE = "vectors.sqlite"
+_WHAT = "The vector index"
+_FORMAT = 1
+LIVE, RETIRED, DROPPED = 0, 1, 2
+_KEY = 20
+_OPEN = 256  # documents up to which a chunk takes more
+_CHUNK = 1024  # documents of a chunk when many come at once
+_NEAREST = 256  # codes whose vectors are compared: holds 85 % of the thirty nearest of 6,000, all of them of 600
+_PLAIN = 12_000  # documents up to which plain Python is as quick as importing numpy
+_BATCH = 512
+
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE chunks (
+  id INTEGER PRIMARY KEY, version INTEGER NOT NULL, size INTEGER NOT NULL, status BLOB NOT NULL, keys BLOB NOT NULL,
+  kinds BLOB NOT NULL, codes BLOB NOT NULL);
+CREATE TABLE kinds (id INTEGER PRIMARY KEY, facets TEXT NOT NULL UNIQUE);
+CREATE TABLE documents (
+  key BLOB PRIMARY KEY, chunk INTEGER NOT NULL, place INTEGER NOT NULL, norm INTEGER NOT NULL, vector BLOB NOT NULL)
+  WITHOUT ROWID;
+INSERT INTO meta VALUES ('generation', 0);
+"""
+
+
+class Chunk(NamedTuple):
+    """Documents as a search works on them: `status` a byte each, `kinds` 4 (their set of facets), `keys` 20."""
+
+    id: int
+    version: int
+    size: int
+    status: bytes
+    keys: bytes
+    kinds: bytes
+    codes: bytes
+
+
+class View(NamedTuple):
+    """All chunks as of one generation; `kinds` are the sets of facets, `derived` what a kernel keeps for them."""
+
+    generation: int
+    chunks: tuple[Chunk, ...]
+    kinds: Mapping[int, frozenset[str]]
+    derived: dict[object, object]
+
+    @property
+    def size(self) -> int:
+        return sum(chunk.size for chunk in self.chunks)
+
+
+class Near:
+    """What a search found; it asks the index further as long as that is open."""
+
+    def __init__(self, vectors: VectorIndex, question: bytes, facets: Sequence[Sequence[str]], most: int) -> None:
+        self._vectors = vectors
+        self._question = question
+        self._facets = facets
+        self._most = most
+
+    def nearest(self, n: int, *, passages: bool | None = None) -> list[tuple[str, float]]:
+        """The n nearest that pass the facets with their cosines, nearest first, ties by key."""
+        return self._vectors.nearest(self._question, n, self._facets, passages, self._most)
+
+    def of(self, keys: Sequence[str]) -> dict[str, float]:
+        """The cosines of these documents, whatever the facets; those that have no vector are left out."""
+        return self._vectors.likeness(self._question, keys)
+
+
+class VectorIndex:
+    """An open vector index. Usable from several threads; several processes may hold it open."""
+
+    def __init__(self, connection: sqlite3.Connection, directory: Path, embedder: Embedder) -> None:
+        self.directory = directory
+        self.embedder = embedder
+        self._db = connection
+        self._lock = threading.RLock()
+        self._view: View | None = None
+
+    @staticmethod
+    def recipe(embedder: Embedder | type[Embedder]) -> Recipe:
+        """What determines an answer: how vectors are made, and how many codes are looked at more closely."""
+        return Recipe("vectors", 1, {"format": _FORMAT, "nearest": _NEAREST, **dict(embedder.params)})  # type: ignore[arg-type]
+
+    @staticmethod
+    def open(directory: Path, embedder: Embedder) -> VectorIndex:
+        """Opens the index of a directory; makes it when there is none.
+
+        Raises:
+            IndexDamaged: the file is not an index that this version can read; remove it and build it anew.
+        """
+        db = open_cache(directory / FILE, _SCHEMA, _FORMAT, _WHAT)
+        with named_errors(_WHAT):
+            db.execute("PRAGMA mmap_size=1073741824")
+            db.execute("PRAGMA secure_delete=ON")  # a vector tells about its text: dropped, its bytes are overwritten
+        return VectorIndex(db, directory, embedder)
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+            self._view = None
+
+    # What is in it
+
+    def state(self) -> dict[str, str]:
+        """What the last `apply` said that it reached."""
+        with self._reading():
+            return dict(self._db.execute("SELECT name, value FROM state"))
+
+    def counts(self) -> Counts:
+        """How many documents have a vector, and how many of them are kept for history only."""
+        with self._reading() as view:
+            return Counts(
+                sum(chunk.status.count(LIVE) for chunk in view.chunks),
+                sum(chunk.status.count(RETIRED) for chunk in view.chunks),
+            )
+
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """Those of the keys that it holds, retired ones included."""
+        with self._reading():
+            return {key.hex() for key, _, _ in self._placed([bytes.fromhex(key) for key in keys])}
+
+    def keys(self) -> set[str]:
+        """The keys of all documents, retired ones included."""
+        with self._reading():
+            return {key.hex() for (key,) in self._db.execute("SELECT key FROM documents")}
+
+    def check(self) -> None:
+        """Reads everything. Raises IndexDamaged when the file or what it says does not hold together."""
+        with self._reading() as view:
+            problem = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            held = self._db.execute("SELECT count(*) FROM documents").fetchone()[0]
+            code = self.embedder.dimensions // 8
+            whole = all(
+                (len(c.status), len(c.keys), len(c.kinds), len(c.codes)) == (n, n * _KEY, n * 4, n * code)
+                for c in view.chunks
+                for n in (c.size,)
+            )
+            present = sum(chunk.size - chunk.status.count(DROPPED) for chunk in view.chunks)
+            if problem != "ok" or not whole or held != present:
+                raise damaged(_WHAT, problem if problem != "ok" else "what it counts differs")
+
+    # Changing
+
+    def apply(
+        self,
+        add: Iterable[Document] = (),
+        retire: Iterable[str] = (),
+        revive: Iterable[str] = (),
+        drop: Iterable[str] = (),
+        *,
+        state: Mapping[str, str] | None = None,
+    ) -> Applied:
+        """Adds, retires, revives and drops documents, in this order, and notes the state reached: all or nothing.
+
+        Adding a known key revives it and embeds nothing. `add` is read once and never held whole.
+
+        Raises:
+            ValueError: a key is not 40 hex characters.
+            IndexDamaged, Unavailable: the file cannot be read, or not be written now.
+        """
+        with self._lock, named_errors(_WHAT):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                added, changed, missing = 0, [0, 0, 0], []
+                source = iter(add)
+                while batch := list(islice(source, _CHUNK)):
+                    fresh, known = self._add(batch)
+                    added, changed[1] = added + fresh, changed[1] + known
+                for n, keys, status in ((0, retire, RETIRED), (1, revive, LIVE), (2, drop, DROPPED)):
+                    wanted = dict.fromkeys(_raw(key) for key in keys)
+                    found = self._mark(list(wanted), status)
+                    changed[n] += len(found)
+                    missing += [key.hex() for key in wanted if key not in found]
+                if state is not None:
+                    self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(state.items()))
+                if added or any(changed):
+                    self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation'")
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._view = None
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            return Applied(added, changed[0], changed[1], changed[2], tuple(missing))
+
+    def _add(self, documents: Sequence[Document]) -> tuple[int, int]:
+        """Embeds those that are new; returns how many, and how many were known."""
+        by_key = {_raw(document.key): document for document in documents}
+        known = {key for key, _, _ in self._placed(list(by_key))}
+        self._mark(list(known), LIVE)
+        fresh = [(key, document) for key, document in by_key.items() if key not in known]
+        passages = [Passage(document.title, " ".join((document.text, *document.tags))) for _, document in fresh]
+        vectors = self.embedder.embed(passages)
+        kinds = self._kinds([document.facets for _, document in fresh])
+        last = self._db.execute("SELECT id, size FROM chunks ORDER BY id DESC LIMIT 1").fetchone() or (0, _OPEN)
+        room = _OPEN - last[1] if len(fresh) <= _OPEN else 0
+        rows = [(key, kind, vector) for (key, _), kind, vector in zip(fresh, kinds, vectors, strict=True)]
+        self._append(last[0], rows[:room])
+        rest = rows[room:]
+        for at in range(0, len(rest), _CHUNK):
+            self._append(0, rest[at : at + _CHUNK])
+        return len(fresh), len(known)
+
+    def _append(self, chunk: int, rows: Sequence[tuple[bytes, int, bytes]]) -> None:
+        """Puts documents behind those of a chunk; 0 makes a new one."""
+        if not rows:
+            return
+        if not chunk:
+            add = "INSERT INTO chunks VALUES (NULL, 0, 0, x'', x'', x'', x'')"
+            chunk = self._db.execute(add).lastrowid or 0
+        read = "SELECT size, status, keys, kinds, codes FROM chunks WHERE id = ?"
+        size, status, keys, kinds, codes = self._db.execute(read, (chunk,)).fetchone()
+        vectors = [vector for _, _, vector in rows]
+        self._db.execute(
+            "UPDATE chunks SET version = version + 1, size = ?, status = ?, keys = ?, kinds = ?, codes = ?"
+            " WHERE id = ?",
+            (
+                size + len(rows), status + bytes(len(rows)), keys + b"".join(key for key, _, _ in rows),
+                kinds + b"".join(kind.to_bytes(4, "little") for _, kind, _ in rows),
+                codes + b"".join(map(code_of, vectors)), chunk,
+            ),
+        )  # fmt: skip
+        self._db.executemany(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
+            sorted((key, chunk, size + n, _norm(vector), vector) for n, (key, _, vector) in enumerate(rows)),
+        )
+
+    def _kinds(self, sets: Sequence[tuple[str, ...]]) -> list[int]:
+        texts = ["\n".join(sorted(facets)) for facets in sets]
+        known: dict[str, int] = {}
+        for text in dict.fromkeys(texts):
+            row = self._db.execute("SELECT id FROM kinds WHERE facets = ?", (text,)).fetchone()
+            if row is None:
+                row = self._db.execute("INSERT INTO kinds VALUES (NULL, ?) RETURNING id", (text,)).fetchone()
+            known[text] = row[0]
+        return [known[text] for text in texts]
+
+    def _mark(self, keys: Sequence[bytes], status: int) -> set[bytes]:
+        """Gives documents this status, dropped ones lose their vectors; returns those that there are."""
+        places: dict[int, list[int]] = {}
+        found = self._placed(keys)
+        for _, chunk, place in found:
+            places.setdefault(chunk, []).append(place)
+        for chunk, numbers in places.items():
+            read = "SELECT status, keys, codes FROM chunks WHERE id = ?"
+            former, keys_, codes = map(bytearray, self._db.execute(read, (chunk,)).fetchone())
+            changed = bytearray(former)
+            for number in numbers:
+                changed[number] = status
+            if changed == former:
+                continue
+            self._db.execute("UPDATE chunks SET version = version + 1, status = ? WHERE id = ?", (changed, chunk))
+            if status == DROPPED:
+                for number in numbers:
+                    _blank(keys_, number, _KEY)
+                    _blank(codes, number, self.embedder.dimensions // 8)
+                self._db.execute("UPDATE chunks SET keys = ?, codes = ? WHERE id = ?", (keys_, codes, chunk))
+        if status == DROPPED:
+            self._db.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key, _, _ in found])
+        return {key for key, _, _ in found}
+
+    def _placed(self, keys: Sequence[bytes]) -> list[tuple[bytes, int, int]]:
+        """(key, chunk, place) of those that there are."""
+        return list(self._by_key("key, chunk, place", keys))
+
+    def _by_key(self, columns: str, keys: Sequence[bytes]) -> Iterator[Any]:
+        for at in range(0, len(keys), _BATCH):
+            some = keys[at : at + _BATCH]
+            marks = ",".join("?" * len(some))
+            yield from self._db.execute(f"SELECT {columns} FROM documents WHERE key IN ({marks})", some)
+
+    # Searching
+
+    def search(
+        self, text: str, weigh: Callable[[str], float], facets: Sequence[Sequence[str]] = (), *,
+        include_retired: bool = False,
+    ) -> Near:  # fmt: skip
+        """What is near a question; `weigh` tells how much each of its words counts, see `Embedder`.
+
+        `facets` are groups: a document is among the nearest when it has at least one facet of each.
+        """
+        return Near(self, self.embedder.embed_question(text, weigh), facets, RETIRED if include_retired else LIVE)
+
+    def nearest(
+        self, question: bytes, n: int, facets: Sequence[Sequence[str]], passages: bool | None, most: int
+    ) -> list[tuple[str, float]]:
+        """See `Near.nearest`; `most` is the highest status that is shown."""
+        if not any(question):
+            return []
+        groups = [*facets, *([] if passages is None else [["in:journal" if passages else "in:notes"]])]
+        with self._reading() as view:
+            allowed = frozenset(
+                kind for kind, held in view.kinds.items() if all(any(f in held for f in group) for group in groups)
+            )
+            code = code_of(question)
+            if "numpy" in sys.modules or view.size > _PLAIN:
+                from memoranda.index import _near
+
+                keys = _near.nearest(view, code, allowed, most, max(_NEAREST, n))
+            else:
+                keys = _nearest(view, code, allowed, most, max(_NEAREST, n))
+            found = self._cosines(question, keys)
+        found.sort(key=lambda item: (-item[1], item[0]))
+        return [(key.hex(), cosine) for key, cosine in found[:n]]
+
+    def likeness(self, question: bytes, keys: Sequence[str]) -> dict[str, float]:
+        """See `Near.of`."""
+        with self._reading():
+            return {key.hex(): cosine for key, cosine in self._cosines(question, [_raw(key) for key in keys])}
+
+    def _cosines(self, question: bytes, keys: Sequence[bytes]) -> list[tuple[bytes, float]]:
+        asked = memoryview(question).cast("b").tolist()
+        size = sum(map(mul, asked, asked))
+        rows = list(self._by_key("key, norm, vector", keys))
+        if "numpy" in sys.modules and len(rows) > 8:
+            from memoranda.index import _near
+
+            products = _near.products(asked, [vector for _, _, vector in rows])
+        else:
+            products = [sum(map(mul, asked, memoryview(vector).cast("b"))) for _, _, vector in rows]
+        return [
+            (key, product / sqrt(size * norm) if size and norm else 0.0)
+            for (key, norm, _), product in zip(rows, products, strict=True)
+        ]
+
+    @contextmanager
+    def _reading(self) -> Iterator[View]:
+        """The present view, and one snapshot of the file for whatever else is read meanwhile."""
+        with self._lock, named_errors(_WHAT):
+            inside = self._db.in_transaction
+            if not inside:
+                self._db.execute("BEGIN")
+            try:
+                yield self._refreshed()
+            finally:
+                if not inside:
+                    self._db.execute("COMMIT")
+
+    def _refreshed(self) -> View:
+        (generation,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
+        former = self._view
+        if former is None or former.generation != generation:
+            held = {chunk.id: chunk for chunk in former.chunks} if former else {}
+            chunks = []
+            for number, version in self._db.execute("SELECT id, version FROM chunks ORDER BY id").fetchall():
+                chunk = held.get(number)
+                if chunk is None or chunk.version != version:
+                    read = "SELECT id, version, size, status, keys, kinds, codes FROM chunks WHERE id = ?"
+                    chunk = Chunk(*self._db.execute(read, (number,)).fetchone())
+                chunks.append(chunk)
+            rows = self._db.execute("SELECT id, facets FROM kinds")
+            kinds = {kind: frozenset(facets.split("\n")) for kind, facets in rows}
+            self._view = View(generation, tuple(chunks), kinds, {} if former is None else former.derived)
+        assert self._view is not None
+        return self._view
+
+
+def code_of(vector: bytes) -> bytes:
+    """The signs of a vector: bit 1 where a number is above zero, the first dimension in the highest bit."""
+    return int(vector.translate(_SIGNS), 2).to_bytes(len(vector) // 8, "big")
+
+
+_SIGNS = bytes(49 if 0 < number < 128 else 48 for number in range(256))
+
+
+def _norm(vector: bytes) -> int:
+    numbers = memoryview(vector).cast("b").tolist()
+    return sum(map(mul, numbers, numbers))
+
+
+def _nearest(view: View, code: bytes, allowed: frozenset[int], most: int, n: int) -> list[bytes]:
+    """The keys of the n documents whose codes differ least, ties by key; only those allowed and shown."""
+    asked = int.from_bytes(code, "big")
+    width = len(code)
+    found: list[tuple[int, bytes]] = []
+    for chunk in view.chunks:
+        kinds, codes, keys = memoryview(chunk.kinds).cast("I"), chunk.codes, chunk.keys
+        found += [
+            (
+                (int.from_bytes(codes[at * width : at * width + width], "big") ^ asked).bit_count(),
+                keys[at * _KEY : at * _KEY + _KEY],
+            )
+            for at, (status, kind) in enumerate(zip(chunk.status, kinds, strict=True))
+            if status <= most and kind in allowed
+        ]
+    found.sort()
+    return [key for _, key in found[:n]]
+
+
+def _blank(rows: bytearray, number: int, width: int) -> None:
+    rows[number * width : number * width + width] = bytes(width)
+
+
+def _raw(key: str) -> bytes:
+    raw = bytes.fromhex(key)
+    if len(raw) != _KEY:
+        raise ValueError(f"a key has 40 hex characters: {key!r}")
+    return raw

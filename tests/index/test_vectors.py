@@ -1,0 +1,320 @@
+"""The vector index: what is near, whatever its words; the same answer by any road; nothing half done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memoranda.errors import IndexDamaged, Unavailable
+from memoranda.index import _near, vectors
+from memoranda.index.embedding import Passage, Weigh, scaled
+from memoranda.index.embedding.static import StaticEmbedder, installed
+from memoranda.index.lexical import Document
+from memoranda.index.vectors import VectorIndex
+
+TABLE = installed()
+needs_table = pytest.mark.skipif(TABLE is None, reason="the package wordllama is not installed")
+
+
+class ByHash:
+    """Stands in for a model: 64 dimensions, each word a direction of its own. Counts what it was asked."""
+
+    dimensions = 64
+    params: Mapping[str, object] = {"model": "by hash"}
+
+    def __init__(self) -> None:
+        self.embedded = 0
+
+    def embed(self, passages: Sequence[Passage]) -> list[bytes]:
+        self.embedded += len(passages)
+        return [self._sum(f"{p.title} {p.text}", lambda _: 1.0) for p in passages]
+
+    def embed_question(self, text: str, weigh: Weigh) -> bytes:
+        return self._sum(text, weigh)
+
+    def _sum(self, text: str, weigh: Weigh) -> bytes:
+        total = [0.0] * 64
+        for word in text.split():
+            digest = hashlib.sha512(word.encode()).digest()
+            total = [number + weigh(word) * (byte - 127.5) for number, byte in zip(total, digest, strict=True)]
+        return scaled([round(number * 10) for number in total])
+
+
+def key(text: str) -> str:
+    return hashlib.sha1(text.encode()).hexdigest()
+
+
+def document(text: str, *facets: str) -> Document:
+    return Document(key(text), "", "", text, (), facets or ("in:notes",))
+
+
+def opened(folder: Path, *documents: Document) -> VectorIndex:
+    index = VectorIndex.open(folder, ByHash())
+    index.apply(documents)
+    return index
+
+
+def even(_: str) -> float:
+    return 1.0
+
+
+def names(index: VectorIndex, question: str, n: int = 5, facets: Sequence[Sequence[str]] = ()) -> list[str]:
+    return [found for found, _ in index.search(question, even, facets).nearest(n)]
+
+
+def test_the_nearest_come_first_with_their_cosine(tmp_path: Path) -> None:
+    index = opened(tmp_path, document("red fox"), document("red wine"), document("blue sea"))
+    found = index.search("red fox", even).nearest(3)
+    assert [k for k, _ in found] == [key("red fox"), key("red wine"), key("blue sea")]
+    assert found[0][1] == 1.0
+    assert found[0][1] > found[1][1] > found[2][1]
+
+
+def test_a_word_counts_as_the_question_weighs_it(tmp_path: Path) -> None:
+    index = opened(tmp_path, document("red fox"), document("blue fox"))
+    assert index.search("red", lambda w: {"red": 1.0}.get(w, 0.0)).nearest(1)[0][0] == key("red fox")
+    weighed = index.search("red blue", lambda w: {"red": 0.1, "blue": 1.0}[w])
+    assert weighed.nearest(1)[0][0] == key("blue fox")
+
+
+def test_facets_are_applied_before_the_nearest_are_chosen(tmp_path: Path) -> None:
+    many = [document(f"red fox {n}", "in:notes", "scope:user") for n in range(400)]
+    index = opened(tmp_path, *many, document("blue sea", "in:notes", "scope:project"))
+    assert names(index, "red fox", 3, [["scope:project"]]) == [key("blue sea")]
+    assert names(index, "red fox", 3, [["scope:nobody"]]) == []
+    assert len(names(index, "red fox", 500, [["scope:nobody", "scope:user"], ["in:notes"]])) == 400
+
+
+def test_retired_is_not_found_unless_asked_for_and_comes_back(tmp_path: Path) -> None:
+    index = opened(tmp_path, document("red fox"), document("red wine"))
+    index.apply(retire=[key("red fox")])
+    assert names(index, "red fox") == [key("red wine")]
+    former = index.search("red fox", even, include_retired=True)
+    assert former.nearest(1)[0][0] == key("red fox")
+    assert index.counts() == (1, 1)
+    index.apply(revive=[key("red fox")])
+    assert names(index, "red fox")[0] == key("red fox")
+
+
+def test_a_document_is_embedded_once(tmp_path: Path) -> None:
+    index = opened(tmp_path, document("red fox"))
+    index.apply(retire=[key("red fox")])
+    index.apply([document("red fox"), document("red wine")])
+    embedder = index.embedder
+    assert isinstance(embedder, ByHash)
+    assert embedder.embedded == 2
+    assert index.counts() == (2, 0)
+
+
+def test_dropped_is_gone_from_the_file(tmp_path: Path) -> None:
+    index = opened(tmp_path, document("red fox"), document("red wine"))
+    vector = ByHash().embed([Passage("", "red fox ")])[0]
+    index.close()
+    assert vector in _bytes(tmp_path)
+    index = VectorIndex.open(tmp_path, ByHash())
+    done = index.apply(drop=[key("red fox"), key("never there")])
+    assert (done.dropped, done.missing) == (1, (key("never there"),))
+    assert names(index, "red fox") == [key("red wine")]
+    assert index.known([key("red fox")]) == set()
+    index.check()
+    index.close()
+    held = _bytes(tmp_path)
+    assert vector not in held
+    assert bytes.fromhex(key("red fox")) not in held
+    assert vectors.code_of(vector) not in held
+
+
+def _bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    texts=st.lists(st.text("abcdef ", min_size=1, max_size=12), min_size=1, max_size=60, unique=True),
+    data=st.data(),
+)
+def test_any_road_leads_to_the_same_answer(
+    texts: list[str], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """One by one, at once, in another order, with others that went again; in plain Python and with numpy."""
+    documents = [document(text, "in:journal" if "a" in text else "in:notes") for text in texts]
+    first, second = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
+    try:
+        plain = opened(first, *documents)
+        other = opened(second)
+        for one in data.draw(st.permutations(documents)):
+            other.apply([one, document(one.text + " x")])
+        other.apply(drop=[key(text + " x") for text in texts if text + " x" not in texts])
+        for question in ("a b", *texts[:3]):
+            asked = plain.embedder.embed_question(question, even)
+            for passages in (None, True, False):
+                ours = plain.nearest(asked, 9, [], passages, vectors.LIVE)
+                assert ours == other.nearest(asked, 9, [], passages, vectors.LIVE)
+        with plain._reading() as view:
+            for n in (1, 5, 100):
+                code = vectors.code_of(ByHash().embed_question("c d", even))
+                for allowed in (frozenset(view.kinds), frozenset(list(view.kinds)[:1])):
+                    assert vectors._nearest(view, code, allowed, 0, n) == _near.nearest(view, code, allowed, 0, n)
+        plain.close()
+        other.close()
+    finally:
+        shutil.rmtree(first)
+        shutil.rmtree(second)
+
+
+def test_kernels_agree_beyond_one_chunk_and_after_every_kind_of_change(tmp_path: Path) -> None:
+    index = opened(tmp_path, *[document(f"word{n} word{n % 7}", "in:notes", f"kind:{n % 3}") for n in range(2500)])
+    code = vectors.code_of(ByHash().embed_question("word3 word5", even))
+
+    def agree() -> list[bytes]:
+        with index._reading() as view:
+            allowed = frozenset(kind for kind, facets in view.kinds.items() if "kind:1" in facets)
+            plain = vectors._nearest(view, code, allowed, vectors.LIVE, 40)
+            assert plain == _near.nearest(view, code, allowed, vectors.LIVE, 40)
+            return plain
+
+    before = agree()
+    index.apply(retire=[before[0].hex()])
+    after = agree()
+    assert before[0] not in after
+    for n in range(600):
+        index.apply([document(f"word3 word5 {n}", "in:notes", "kind:1")])
+    assert agree() != after
+    index.apply(drop=[agree()[0].hex()])
+    agree()
+    index.check()
+
+
+def test_another_process_sees_at_once_what_one_wrote(tmp_path: Path) -> None:
+    index, other = opened(tmp_path, document("red fox")), VectorIndex.open(tmp_path, ByHash())
+    assert names(other, "blue sea")[0] == key("red fox")
+    index.apply([document("blue sea")], state={"feed": "7"})
+    assert names(other, "blue sea")[0] == key("blue sea")
+    assert other.state() == {"feed": "7"}
+
+
+def test_a_failure_in_the_middle_leaves_what_was_before(tmp_path: Path) -> None:
+    index = opened(tmp_path, document("red fox"))
+
+    def broken() -> object:
+        yield document("blue sea")
+        raise RuntimeError("the disk of the notes is gone")
+
+    with pytest.raises(RuntimeError):
+        index.apply(broken(), retire=[key("red fox")], state={"feed": "9"})  # type: ignore[arg-type]
+    assert index.state() == {}
+    assert names(index, "blue sea") == [key("red fox")]
+    with pytest.raises(ValueError, match="40 hex"):
+        index.apply([Document("abcd", "", "", "short", (), ())])
+    index.check()
+
+
+_WRITES = """
+import sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from tests.index.test_vectors import ByHash, document
+from memoranda.index.vectors import VectorIndex
+index = VectorIndex.open(Path({folder!r}), ByHash())
+for n in range(100000):
+    index.apply([document(f"text {{n}} {{m}}") for m in range(3)], state={{"reached": str(n)}})
+    print(n, flush=True)
+"""
+
+
+def test_a_killed_writer_leaves_whole_steps(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    code = _WRITES.format(path=[str(root), str(root / "src")], folder=str(tmp_path))
+    for kill in range(3):
+        writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        for _ in range(5 + 9 * kill):
+            said = writer.stdout.readline()
+        time.sleep(0.001 * kill)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        index = VectorIndex.open(tmp_path, ByHash())
+        index.check()
+        reached = int(index.state()["reached"])
+        assert reached >= int(said)
+        assert index.known([key(f"text {reached} {m}") for m in range(3)]) == {
+            key(f"text {reached} {m}") for m in range(3)
+        }
+        index.close()
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    opened(tmp_path, *[document(f"text {n}") for n in range(300)]).close()
+    file = tmp_path / vectors.FILE
+    db = sqlite3.connect(file)
+    db.execute("UPDATE chunks SET codes = substr(codes, 9)")
+    db.commit()
+    db.close()
+    with pytest.raises(IndexDamaged):
+        VectorIndex.open(tmp_path, ByHash()).check()
+    file.write_bytes(b"no database at all" * 100)
+    with pytest.raises(IndexDamaged):
+        VectorIndex.open(tmp_path, ByHash())
+
+
+# The bundled table
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> StaticEmbedder:
+    assert TABLE is not None
+    return StaticEmbedder(TABLE, tmp_path)
+
+
+@needs_table
+def test_meaning_is_found_without_a_word_in_common(tmp_path: Path, table: StaticEmbedder) -> None:
+    index = VectorIndex.open(tmp_path, table)
+    texts = ["The physician wrote a prescription.", "They repaired the roof.", "Her cat and her dog sleep all day."]
+    index.apply([document(text) for text in texts])
+    assert names(index, "doctor", 1) == [key(texts[0])]
+    assert names(index, "animal", 1) == [key(texts[2])]
+
+
+@needs_table
+@settings(deadline=None, max_examples=25)
+@given(texts=st.lists(st.text(max_size=200), min_size=1, max_size=30))
+def test_numpy_and_plain_python_give_the_same_bytes(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert TABLE is not None
+    table = StaticEmbedder(TABLE, tmp_path_factory.getbasetemp())
+    passages = [Passage("Dana", text) for text in texts]
+    many = table.embed(passages)
+    assert many == [table._one(passage) for passage in passages]
+    fresh = StaticEmbedder(TABLE, tmp_path_factory.getbasetemp())
+    assert fresh._one(passages[0]) == many[0]  # a piece looked up in the file is the one that was loaded
+
+
+@needs_table
+def test_small_words_do_not_count_and_nothing_is_zeros(table: StaticEmbedder) -> None:
+    assert table.embed([Passage("", "The cat is on the mat")]) == table.embed([Passage("", "cat mat")])
+    assert table.embed([Passage("", "… !"), Passage("", "")]) == [bytes(256)] * 2
+    assert table.embed_question("who is it", even) == bytes(256)
+
+
+@needs_table
+def test_another_table_is_refused(tmp_path: Path) -> None:
+    assert TABLE is not None
+    shutil.copytree(TABLE, tmp_path / "package")
+    file = next((tmp_path / "package").glob("weights/*.safetensors"))
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(Unavailable, match="table"):
+        StaticEmbedder(tmp_path / "package", tmp_path).check()

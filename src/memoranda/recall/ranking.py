@@ -58,21 +58,28 @@ def rank(
     what the vectors say, where there are any.
     """
     judged: list[tuple[float, str, Signals, Mapping[str, float]]] = []
-    keys = [key for key, _ in scores.top(max(_NOTES, n), accept, passages=False)]
-    keys += alike.further(keys, accept, passages=False) if alike else ()
+    notes = [key for key, _ in scores.top(max(_NOTES, n), accept, passages=False)]
+    said = [key for key, _ in scores.top(max(_PASSAGES, n), accept, passages=True)]
+    if alike and not _answered(scores, [*notes, *said]):
+        notes += alike.further(notes, accept, passages=False)
+        said += alike.further(said, accept, passages=True)
     weights: Mapping[str, float] = NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS
-    for key, signals in _note_signals(question, scores, facts, keys, alike) if keys else ():
+    for key, signals in _note_signals(question, scores, facts, notes, alike) if notes else ():
         judged.append((_total(signals, weights), key, signals, weights))
-    keys = [key for key, _ in scores.top(max(_PASSAGES, n), accept, passages=True)]
-    keys += alike.further(keys, accept, passages=True) if alike else ()
     weights = passages.WEIGHTS_NEAR if alike else PASSAGE_WEIGHTS
-    for key, signals in passages.passage_signals(question, scores, facts, keys, accept, alike) if keys else ():
+    for key, signals in passages.passage_signals(question, scores, facts, said, accept, alike) if said else ():
         judged.append((_total(signals, weights), key, signals, weights))
     judged.sort(key=lambda item: (-item[0], item[1]))
     return [
         Ranked(key, total, {name: round(weights[name] * value / SCALE, 6) for name, value in signals.items() if value})
         for total, key, signals, weights in judged[:n]
     ]
+
+
+def _answered(scores: Scores, found: Sequence[str]) -> bool:
+    """Whether something found holds every word of the question: whoever names a thing exactly wants that thing."""
+    every = (1 << len(scores.idf)) - 1
+    return any(held.mask == every for held in scores.held(found).values())
 
 
 def _total(signals: Signals, weights: Mapping[str, float]) -> float:

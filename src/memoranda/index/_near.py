@@ -21,6 +21,7 @@ class _Codes:
     def __init__(self, words: int) -> None:
         self.words = words
         self.size = 0
+        self.last: tuple[tuple[bytes, int], npt.NDArray[np.uint16]] | None = None  # notes and passages are asked alike
         self.chunks: list[tuple[int, int, int, int]] = []  # id, version, first, size
         self.codes: npt.NDArray[np.uint64] = np.zeros((words, 1024), np.uint64)
         self.status: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
@@ -56,27 +57,27 @@ class _Codes:
         self.size = last
 
 
-def nearest(view: View, code: bytes, allowed: frozenset[int], most: int, n: int) -> list[bytes]:
+def nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[bytes]:
     """The keys of the n documents whose codes differ least, ties by key; only those allowed and shown."""
     held = view.derived.get("codes")
     if held is None:
         held = view.derived["codes"] = _Codes(len(code) // 8)
     assert isinstance(held, _Codes)
     held.bring(view.chunks)
-    distances = _distances(held, np.frombuffer(code, np.uint64))
+    asked = (code, view.generation)
+    if held.last is None or held.last[0] != asked:
+        held.last = (asked, _distances(held, np.frombuffer(code, np.uint64)))
+    distances = held.last[1]
     hidden = held.status[: held.size] > most
-    if len(allowed) < len(view.kinds):
-        passing = np.zeros(max(view.kinds, default=0) + 1, np.bool_)
-        passing[list(allowed)] = True
-        hidden |= ~passing[held.kinds[: held.size]]
+    if 0 in allowed[1:]:
+        hidden |= np.frombuffer(allowed, np.uint8)[held.kinds[: held.size]] == 0
     if hidden.any():
-        distances[hidden] = 65_535
+        distances = np.where(hidden, np.uint16(65_535), distances)
     shown = held.size - int(np.count_nonzero(hidden))
     if shown <= n:
         found = np.flatnonzero(distances != 65_535)
     else:
-        counted = np.cumsum(np.bincount(distances, minlength=1))
-        found = np.flatnonzero(distances <= int(np.searchsorted(counted, n)))
+        found = np.flatnonzero(distances <= np.partition(distances, n - 1)[n - 1])
     ranked = sorted(zip(distances[found].tolist(), _keys(view, held, found), strict=True))
     return [key for _, key in ranked[:n]]
 

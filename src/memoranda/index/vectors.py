@@ -67,11 +67,11 @@ class Chunk(NamedTuple):
 
 
 class View(NamedTuple):
-    """All chunks as of one generation; `kinds` are the sets of facets, `derived` what a kernel keeps for them."""
+    """All chunks as of one generation; `kinds` are the sets of facets, from number 1 on; `derived` is kept for later."""
 
     generation: int
     chunks: tuple[Chunk, ...]
-    kinds: Mapping[int, frozenset[str]]
+    kinds: list[frozenset[str]]
     derived: dict[object, object]
 
     @property
@@ -320,9 +320,9 @@ class VectorIndex:
             return []
         groups = [*facets, *([] if passages is None else [["in:journal" if passages else "in:notes"]])]
         with self._reading() as view:
-            allowed = frozenset(
-                kind for kind, held in view.kinds.items() if all(any(f in held for f in group) for group in groups)
-            )
+            allowed = _allowed(view, tuple(tuple(group) for group in groups))
+            if 1 not in allowed:
+                return []
             code = code_of(question)
             if "numpy" in sys.modules or view.size > _PLAIN:
                 from memoranda.index import _near
@@ -379,8 +379,9 @@ class VectorIndex:
                     read = "SELECT id, version, size, status, keys, kinds, codes FROM chunks WHERE id = ?"
                     chunk = Chunk(*self._db.execute(read, (number,)).fetchone())
                 chunks.append(chunk)
-            rows = self._db.execute("SELECT id, facets FROM kinds")
-            kinds = {kind: frozenset(facets.split("\n")) for kind, facets in rows}
+            kinds = former.kinds if former else []  # they only ever become more
+            for (facets,) in self._db.execute("SELECT facets FROM kinds WHERE id > ? ORDER BY id", (len(kinds),)):
+                kinds.append(frozenset(facets.split("\n")))
             self._view = View(generation, tuple(chunks), kinds, {} if former is None else former.derived)
         assert self._view is not None
         return self._view
@@ -399,7 +400,16 @@ def _norm(vector: bytes) -> int:
     return sum(map(mul, numbers, numbers))
 
 
-def _nearest(view: View, code: bytes, allowed: frozenset[int], most: int, n: int) -> list[bytes]:
+def _allowed(view: View, groups: tuple[tuple[str, ...], ...]) -> bytes:
+    """One byte a set of facets, by its number: 1 where every group has one of its facets in it."""
+    known = view.derived.setdefault(groups, bytearray(1))
+    assert isinstance(known, bytearray)
+    for held in view.kinds[len(known) - 1 :]:
+        known.append(all(not held.isdisjoint(group) for group in groups))
+    return bytes(known)
+
+
+def _nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[bytes]:
     """The keys of the n documents whose codes differ least, ties by key; only those allowed and shown."""
     asked = int.from_bytes(code, "big")
     width = len(code)
@@ -412,7 +422,7 @@ def _nearest(view: View, code: bytes, allowed: frozenset[int], most: int, n: int
                 keys[at * _KEY : at * _KEY + _KEY],
             )
             for at, (status, kind) in enumerate(zip(chunk.status, kinds, strict=True))
-            if status <= most and kind in allowed
+            if status <= most and allowed[kind]
         ]
     found.sort()
     return [key for _, key in found[:n]]

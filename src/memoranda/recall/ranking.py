@@ -35,7 +35,7 @@ NOTE_WEIGHTS = {
     "ended": -2.5,
 }
 # Where there are vectors. Fitted on every other French question; for English notes there are none to fit on.
-NOTE_WEIGHTS_NEAR = {**NOTE_WEIGHTS, "like": 6.0}
+NOTE_WEIGHTS_NEAR = {**NOTE_WEIGHTS, "like": 9.0}
 SCALE = 12.0  # a passage with every word of the question scores about 1, a note somewhat more
 
 _HIGHEST = 2.2  # BM25 with k1 = 1.2 stays below 2.2 times the idf

@@ -45,6 +45,7 @@ _START = "\u2581"  # before the first piece of a word
 _FEW = 24  # texts for which numpy is not imported
 _BATCH = 512
 _MOST_WORDS = 200_000  # whose pieces are kept
+_MOST_ASKED = 4_000  # 4 MB
 _WIDE = 100_000  # pieces whose sum may need more than 32 bits
 _ROW = f"<{DIMENSIONS}e"
 _WORD = lazy(r"[^\W_]+")
@@ -75,6 +76,7 @@ class StaticEmbedder:
         self._folder = folder
         self._directory = directory
         self._words: dict[str, tuple[int, ...]] = {}  # word -> its pieces
+        self._asked: dict[str, array[int]] = {}  # word of a question -> its vector
 
     def embed(self, passages: Sequence[Passage]) -> list[bytes]:
         if len(passages) <= _FEW and "numpy" not in sys.modules:
@@ -90,7 +92,12 @@ class StaticEmbedder:
             pieces = self._pieces(word)
             weight = weigh(word) if pieces else 0.0
             if weight:
-                total = list(map(add, total, map(mul, self._sum(pieces), repeat(weight))))
+                vector = self._asked.get(word)
+                if vector is None:
+                    if len(self._asked) >= _MOST_ASKED:
+                        self._asked.clear()
+                    vector = self._asked[word] = array("i", self._sum(pieces))
+                total = list(map(add, total, map(mul, vector, repeat(weight))))
         return scaled([round(number * 64) for number in total])
 
     def check(self) -> None:

@@ -17,7 +17,7 @@ from memoranda.operations.findings import Check, Finding
 from memoranda.operations.holding import held_notes
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.review_findings import review_findings
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import OpenHome, Space, undisturbed
 from memoranda.values import dataclass, replace
 
 
@@ -53,9 +53,15 @@ def doctor(context: Context, space: Space, *, fix: bool = False) -> Report:
     home.refresh(context)
     findings = [*before]
     for check in _CHECKS:
-        findings += check(home)
-    catalog = home.indexes.catalog
-    return Report(home.name, str(home.repository.root), catalog.count_notes(), catalog.count_entries(), tuple(findings))
+        findings += check(home) if check is _repository else _checked(home, check)
+    with home.indexes.lock:
+        totals = home.indexes.catalog.totals()
+    return Report(home.name, str(home.repository.root), totals.notes, totals.entries, tuple(findings))
+
+
+@undisturbed
+def _checked(home: OpenHome, check: Check) -> list[Finding]:
+    return list(check(home))
 
 
 # The caches and what a killed process left

@@ -13,7 +13,7 @@ from memoranda.notes.ids import is_note_id
 from memoranda.notes.times import parse_instant
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.recalling import recall_home
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import OpenHome, Space, undisturbed
 from memoranda.recall import golden
 from memoranda.recall.golden import GoldenReport, Question
 
@@ -36,9 +36,8 @@ def golden_add(
             parse_instant(value, what=name)
     home = space.writable()
     home.refresh(context)
-    catalog = home.indexes.catalog
     for item in expect:
-        if not (catalog.by_id(item) if is_note_id(item) else catalog.entry(item)):
+        if not _known(home, item):
             raise unknown_note(item)
     added = Question(" ".join(question.split()), tuple(expect), as_of, known_at)
 
@@ -65,6 +64,13 @@ def golden_run(context: Context, space: Space, *, k: int | None = None) -> Golde
     return golden.run(golden.parse(data), k, lambda question, count: _ask(context, home, question, count))
 
 
+@undisturbed
+def _known(home: OpenHome, name: str) -> bool:
+    catalog = home.indexes.catalog
+    return bool(catalog.by_id(name) if is_note_id(name) else catalog.entry(name))
+
+
+@undisturbed
 def _file(home: OpenHome) -> bytes | None:
     blob = home.indexes.catalog.blob_of(golden.PATH)
     return home.repository.blob(blob) if blob else None
@@ -80,4 +86,9 @@ def _ask(context: Context, home: OpenHome, question: Question, k: int) -> list[t
     )  # fmt: skip
     now = question.as_of is None and question.known_at is None
     # Asked about now, an id stands for its chain: what superseded it since is the right answer.
-    return [(item.id, *(home.indexes.catalog.predecessors(item.id) if now else ())) for item in answer.items]
+    return [(item.id, *(_predecessors(home, item.id) if now else ())) for item in answer.items]
+
+
+@undisturbed
+def _predecessors(home: OpenHome, note_id: str) -> tuple[str, ...]:
+    return home.indexes.catalog.predecessors(note_id)

@@ -11,7 +11,7 @@ from memoranda.home.draft import Draft
 from memoranda.index.retention import held
 from memoranda.notes.chains import unknown_note
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
 from memoranda.values import dataclass
 
 
@@ -28,10 +28,14 @@ class Held:
         return {"id": self.id, "path": self.path, "by": self.by, "reason": self.reason}
 
 
+@undisturbed
+def _held_among(home: OpenHome, note_ids: Sequence[str]) -> list[str]:
+    return held(home.indexes.catalog.db, note_ids)
+
+
 def refuse_held(home: OpenHome, note_ids: Iterable[str]) -> None:
     """LegalHold when one of these notes, which are about to go, is held."""
-    names = held(home.indexes.catalog.db, note_ids)
-    if names:
+    if names := _held_among(home, list(note_ids)):
         raise LegalHold(
             f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''}: under legal hold.",
             why="What is held is neither forgotten, erased, rolled back nor let expire, nor is what it belongs to.",
@@ -47,6 +51,7 @@ def holds(context: Context, space: Space) -> list[Held]:
     return held_notes(home)
 
 
+@undisturbed
 def held_notes(home: OpenHome) -> list[Held]:
     """The notes of this Home that are held, by id."""
     db = home.indexes.catalog.db

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from memoranda.context import Context
@@ -10,7 +11,7 @@ from memoranda.index.catchup import Progress
 from memoranda.operations.forgotten import forgotten_turn
 from memoranda.operations.journaling import append_many, check_kept, check_turn
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import OpenHome, Space, undisturbed
 from memoranda.operations.transcripts import Transcript, read_lines
 from memoranda.trust.labels import Taint
 from memoranda.values import dataclass
@@ -71,7 +72,7 @@ def take_in(
             damaged.append((0, str(error)))
             continue
         turns.append(turn)
-    known = home.indexes.catalog.known_entries(turn.id for turn in turns if turn.id)
+    known = _known(home, [turn.id for turn in turns if turn.id])
     tombs = home.tombs.now()
     fresh = [turn for turn in turns if turn.id not in known]
     kept = [turn for turn in fresh if not forgotten_turn(tombs, turn.id, turn.text)]
@@ -84,3 +85,8 @@ def take_in(
         progress("importing entries", len(written), len(fresh))
     sessions = tuple(sorted({entry.session for entry in written}))
     return ImportedJournal(len(written), present, skipped, tuple(damaged), sessions)
+
+
+@undisturbed
+def _known(home: OpenHome, ids: Sequence[str]) -> set[str]:
+    return home.indexes.catalog.known_entries(ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from memoranda.context import Context
@@ -18,7 +18,7 @@ from memoranda.notes.times import Interval, format_day_or_instant, format_instan
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.meeting import hides, meet, quarantined
 from memoranda.operations.pipeline import Call, known_words, pass_guards
-from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed, trust_of
 from memoranda.values import dataclass
@@ -156,11 +156,15 @@ def history(context: Context, space: Space, note_id: str) -> list[Link]:
     """The chain of any of its ids, oldest first. UnknownNote."""
     pass_guards(context, Call("history"))
     home, rows = chain_of(context, space, note_id)
-    trust, hidden = trust_of(home.indexes.catalog, rows), hides(context, home)
+    return _chain(home, rows, note_id, context.now(), hides(context, home))
+
+
+@undisturbed
+def _chain(home: OpenHome, rows: Sequence[NoteRow], note_id: str, now: datetime, hidden: bool) -> list[Link]:
+    trust = trust_of(home.indexes.catalog, rows)
     chains = Chains(believed(home.indexes.catalog, rows))
     by_id = {row.id: row for row in reversed(rows)}
     wrote = home.indexes.catalog.ledger.wrote(row.blob for row in rows)
-    now = context.now()
     found = []
     for member in chains.members(note_id):
         row = by_id[member]
@@ -201,10 +205,10 @@ def still_kept(home: OpenHome, rows: Sequence[NoteRow], now: datetime) -> list[N
 def the_head(home: OpenHome, note_id: str) -> NoteRow | None:
     """The row that holds now on this id's chain, None when the Home does not know it; ChainConflict for two heads."""
     home.indexes.catch_up()
-    with home.indexes.lock:
-        return _the_head(home, note_id)
+    return _the_head(home, note_id)
 
 
+@undisturbed
 def _the_head(home: OpenHome, note_id: str) -> NoteRow | None:
     rows = home.indexes.catalog.component(note_id)
     if not rows:
@@ -279,5 +283,11 @@ def log(context: Context, space: Space, *, limit: int = 20) -> list[Logged]:
             found.append(Logged(step.commit, step.at, step.author, step.subject, paths, home.name))
     found = found[:limit]
     places = dict.fromkeys(path for logged in found for path in logged.paths)
-    meet(context, home, [row for path in places for row in home.indexes.catalog.at_path(path)])
+    meet(context, home, _states(home, places))
     return found
+
+
+@undisturbed
+def _states(home: OpenHome, paths: Iterable[str]) -> list[NoteRow]:
+    """Every state of the notes at these paths."""
+    return [row for path in paths for row in home.indexes.catalog.at_path(path)]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from memoranda.context import Context
 from memoranda.errors import Erased, InvalidInput, NotFound
 from memoranda.home.blanking import erased_on
+from memoranda.index.retention import Ended
 from memoranda.index.rows import NoteRow
 from memoranda.notes import markdown
 from memoranda.notes.chains import Chains
@@ -14,7 +17,7 @@ from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations.meeting import meet
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed
@@ -101,16 +104,14 @@ def _place(context: Context, space: Space, uri: str) -> _Place:
         home = space.of(pointer)
         return _at(home, pointer)
     if is_note_id(uri):
-        found = first_found(homes, lambda h: next(iter(h.indexes.catalog.by_id(uri)), None))
+        found = first_found(homes, lambda home: _note(home, uri))
         if found is not None:
             home, row = found
             return _at(home, Pointer(home.name, row.path, row.blob))
     if uri.startswith("j_"):
-        entry = first_found(homes, lambda h: h.indexes.catalog.entry(uri))
+        entry = first_found(homes, lambda home: _entry(home, uri))
         if entry is not None:
-            home, item = entry
-            blob = home.indexes.catalog.blob_of(item.path)
-            return _at(home, Pointer(home.name, item.path, blob, item.first, item.last))
+            return _at(*entry)
     if is_note_id(uri) or uri.startswith("j_"):
         raise NotFound(f"There is no note or entry {uri}.", remedy="`memoranda list` and `memoranda recall` show ids.")
     for home in homes:
@@ -122,12 +123,30 @@ def _place(context: Context, space: Space, uri: str) -> _Place:
     raise NotFound(f"There is no file {uri} in the open Homes.", remedy="`memoranda list --json` shows the paths.")
 
 
+@undisturbed
+def _note(home: OpenHome, note_id: str) -> NoteRow | None:
+    return next(iter(home.indexes.catalog.by_id(note_id)), None)
+
+
+@undisturbed
+def _entry(home: OpenHome, entry_id: str) -> Pointer | None:
+    """Where an entry stands now."""
+    entry = home.indexes.catalog.entry(entry_id)
+    if entry is None:
+        return None
+    return Pointer(home.name, entry.path, home.indexes.catalog.blob_of(entry.path), entry.first, entry.last)
+
+
+@undisturbed
+def _ended(home: OpenHome, note_id: str, now: datetime) -> Ended | None:
+    return ended(home.indexes.catalog, now, [note_id]).get(note_id)
+
+
 def _refuse_ended(context: Context, place: _Place) -> None:
     """NotFound for a note, at any revision, whose retention has ended."""
     if place.row is None:
         return
-    catalog = place.home.indexes.catalog
-    if (gone := ended(catalog, context.now(), [place.row.id])) and (note := gone.get(place.row.id)):
+    if (note := _ended(place.home, place.row.id, context.now())) is not None:
         raise NotFound(
             f"The retention of {note.id} ended on {note.at:%Y-%m-%d}.",
             why="A note that is kept for a number of days is gone once they have passed.",
@@ -146,6 +165,7 @@ def _record_what_is_met(context: Context, place: _Place) -> None:
             home.sessions.raise_taint(context, sorted(roots))
 
 
+@undisturbed
 def _at(home: OpenHome, pointer: Pointer) -> _Place:
     data = home.repository.at(pointer.path, pointer.rev)
     blob = blob_id(data)  # the revision may be a commit
@@ -238,9 +258,14 @@ def _beginning(text: str, budget: int) -> str:
     return "\n".join(kept)
 
 
+@undisturbed
+def _blob(home: OpenHome, path: str) -> str | None:
+    return home.indexes.catalog.blob_of(path)
+
+
 def _reading(place: _Place, view: str, text: str, first: int, last: int, truncated: bool) -> Reading:
     p = place.pointer
-    rev = p.rev or (place.row.blob if place.row else None) or place.home.indexes.catalog.blob_of(p.path)
+    rev = p.rev or (place.row.blob if place.row else None) or _blob(place.home, p.path)
     whole = view in ("full", "outline", "pointer") and p.start is None
     uri = str(Pointer(p.home, p.path, rev) if whole else Pointer(p.home, p.path, rev, first, last))
     return Reading(

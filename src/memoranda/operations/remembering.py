@@ -20,7 +20,7 @@ from memoranda.operations.forgotten import lifted, refuse_forgotten
 from memoranda.operations.journaling import Sheets, ledger_line
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
-from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.labels import CLEAN, Root, Taint
 from memoranda.trust.standing import believed, trust_of
@@ -105,7 +105,7 @@ def update(
         supersedes=(head.id,),
         retention_days=head.retention_days,
         retention_class=head.retention_class,
-        legal_hold=bool(held(home.indexes.catalog.db, [head.id])),
+        legal_hold=_is_held(home, head.id),
     )
     changed = replace(new, **(changes or {}))
     if head.retention_days is not None and changed.retention_days is not None:  # of two the shorter wins
@@ -124,6 +124,12 @@ def head_of(space: Space, note_id: str) -> tuple[OpenHome, NoteRow]:
     return found
 
 
+@undisturbed
+def _is_held(home: OpenHome, note_id: str) -> bool:
+    return bool(held(home.indexes.catalog.db, [note_id]))
+
+
+@undisturbed
 def _taken_over(home: OpenHome, head: NoteRow) -> Taint:
     """What comes along with the fields of a note that nobody has reviewed: its subject may be an attacker's word."""
     trust = trust_of(home.indexes.catalog, [head])[head.blob]
@@ -210,6 +216,7 @@ def _owner(scope: str, context: Context, home: OpenHome, session: str) -> dict[s
     return whose | ({"team": context.team} if scope == "team" and context.team else {})
 
 
+@undisturbed
 def _check_chain(home: OpenHome, note: Note) -> None:
     """Inside the writers' lock, with everybody's records taken in: no two writers can give a chain two heads."""
     home.indexes.catch_up()

@@ -22,7 +22,7 @@ from memoranda.operations.listing import note_uri
 from memoranda.operations.meeting import hides, meet, quarantined
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.settling import Contested, contested_groups, draft_of, settlements
-from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.operations.tracing import trace
 from memoranda.trust.kept import ended
@@ -86,16 +86,19 @@ def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list
     known_words("state", states, STATES)
     home = space.one()
     home.refresh(context)
-    catalog = home.indexes.catalog
-    gone = ended(catalog, context.now())
-    rows = [row for row in catalog.live_notes() if row.id not in gone]
-    trust = trust_of(catalog, rows)
-    wanted = states or _WAITING
-    hidden = hides(context, home)
-    found = [_waiting(home, row, trust[row.blob], hidden=hidden) for row in rows if trust[row.blob].state in wanted]
+    found = _in_states(home, states or _WAITING, context.now(), hides(context, home))
     order = {state: n for n, state in enumerate(_WAITING)}
     waiting = [item for item in found if item.verdict != "reject" or states]
     return sorted(waiting, key=lambda item: (order.get(item.state, len(order)), item.path))
+
+
+@undisturbed
+def _in_states(home: OpenHome, states: Sequence[str], now: datetime, hidden: bool) -> list[Waiting]:
+    catalog = home.indexes.catalog
+    gone = ended(catalog, now)
+    rows = [row for row in catalog.live_notes() if row.id not in gone]
+    trust = trust_of(catalog, rows)
+    return [_waiting(home, row, trust[row.blob], hidden=hidden) for row in rows if trust[row.blob].state in states]
 
 
 def unclaimed(context: Context, space: Space) -> list[str]:
@@ -120,12 +123,17 @@ def show(context: Context, space: Space, note_id: str) -> Waiting:
     """
     pass_guards(context, Call("show_review"))
     home, row = _find(context, space, note_id, one=False)
-    catalog = home.indexes.catalog
     meet(context, home, [row])
     if roots := taint_of_sources(space.homes(), (s for s in row.sources if s.startswith("nas://"))).roots:
         home.sessions.raise_taint(context, sorted(roots))  # what it cites is read back
     evidence = tuple(Evidence(source, _read_back(space, source)) for source in row.sources)
-    return _waiting(home, row, trust_of(catalog, [row])[row.blob], evidence)
+    return _standing(home, row, evidence)
+
+
+@undisturbed
+def _standing(home: OpenHome, row: NoteRow, evidence: tuple[Evidence, ...] = ()) -> Waiting:
+    """A note with how far it may be trusted now."""
+    return _waiting(home, row, trust_of(home.indexes.catalog, [row])[row.blob], evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +200,7 @@ def _decided(
     context: Context, space: Space, found: Sequence[tuple[OpenHome, NoteRow]], settled: dict[str, tuple[str, ...]],
     verdict: str,
 ) -> Decided:  # fmt: skip
-    items = [_waiting(home, row, trust_of(home.indexes.catalog, [row])[row.blob]) for home, row in found]
+    items = [_standing(home, row) for home, row in found]
     paths = {row.path for _, row in found}
     contested = [group for home in {id(h): h for h, _ in found}.values() for group in contested_groups(context, home)]
     left = [group for group in contested if any(note["path"] in paths for note in group.notes)]
@@ -204,6 +212,7 @@ def _decided(
     return Decided(tuple(items), settled, tuple(left), tuple(made))
 
 
+@undisturbed
 def _decisions(home: OpenHome, row: NoteRow, verdict: str) -> list[Decision]:
     """The decision about a note's bytes; what is taken back is taken back of all its bytes that stand accepted."""
     blobs = [row.blob]
@@ -251,7 +260,7 @@ def _find(context: Context, space: Space, named: str, *, one: bool = True) -> tu
         pointer = parse_pointer(named)
         home = space.of(pointer)
         home.refresh(context)
-        row = home.indexes.catalog.by_path(pointer.path)
+        row = next(iter(_named(home, pointer.path)), None)
         if row is not None and pointer.rev not in (None, row.blob):
             raise Conflict(
                 f"{pointer.path} has changed since.",
@@ -264,10 +273,10 @@ def _find(context: Context, space: Space, named: str, *, one: bool = True) -> tu
 
     def look(home: OpenHome) -> NoteRow | None:
         home.refresh(context)
-        rows = home.indexes.catalog.by_id(named) if is_note_id(named) else [home.indexes.catalog.by_path(named)]
-        if one and len({row.blob for row in rows if row is not None}) > 1:
+        rows = _named(home, named)
+        if one and len({row.blob for row in rows}) > 1:
             raise InvalidInput(
-                f"{len(rows)} files have the id {named}: {', '.join(row.path for row in rows if row is not None)}.",
+                f"{len(rows)} files have the id {named}: {', '.join(row.path for row in rows)}.",
                 why="They differ, and only one of them can be meant.",
                 remedy="Name it by its path.",
             )
@@ -277,6 +286,16 @@ def _find(context: Context, space: Space, named: str, *, one: bool = True) -> tu
     if found is None:
         raise unknown_note(named)
     return found
+
+
+@undisturbed
+def _named(home: OpenHome, named: str) -> list[NoteRow]:
+    """The notes with this id, or the one at this path."""
+    catalog = home.indexes.catalog
+    if is_note_id(named):
+        return catalog.by_id(named)
+    row = catalog.by_path(named)
+    return [] if row is None else [row]
 
 
 def _waiting(

@@ -8,7 +8,7 @@ from memoranda.index.testimony import SessionEvent
 from memoranda.notes.times import format_instant
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import event
-from memoranda.operations.space import Space
+from memoranda.operations.space import OpenHome, Space, undisturbed
 from memoranda.trust.labels import Root
 from memoranda.values import dataclass
 
@@ -43,11 +43,16 @@ def session_show(context: Context, space: Space, session: str | None = None) -> 
     home = space.one()
     home.refresh(context)
     name = session or context.session or home.sessions.ambient(context)
-    events = tuple(home.indexes.catalog.ledger.session_events(name))
+    events = _events(home, name)
     if not events:
         raise NotFound(f"Nothing is known of the session {name}.", remedy="A session is known from its first write on.")
     tainted = any(e.event == "taint" for e in events)
     return SessionStory(name, home.name, tainted, any(e.event == "private" for e in events), events)
+
+
+@undisturbed
+def _events(home: OpenHome, session: str) -> tuple[SessionEvent, ...]:
+    return tuple(home.indexes.catalog.ledger.session_events(session))
 
 
 def session_taint(context: Context, space: Space, reason: str) -> SessionStory:

@@ -6,9 +6,9 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from memoranda.context import Context
 from memoranda.errors import HomeNotFound, NotFound, Unavailable
@@ -28,6 +28,7 @@ FOLDER_LIMIT = 900  # entries of one directory; the next one is called `<name>~2
 _RECOUNT = 64
 
 T = TypeVar("T")
+P = ParamSpec("P")
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
     from memoranda.operations.admission import Rules
@@ -88,13 +89,16 @@ class OpenHome:
 
     def reviewed(self, blob: str) -> bool:
         """Whether a review stands that counts for these exact bytes."""
-        return blob in reviewed_blobs(self.indexes.catalog, [blob])
+        with self.indexes.lock:
+            return blob in reviewed_blobs(self.indexes.catalog, [blob])
 
     def refresh(self, context: Context) -> None:
         """Takes in outside edits and brings the indexes up to date: what every read begins with."""
         _, snapshot = self.repository.sight(context)
         self.indexes.catch_up(snapshot)
-        if self.indexes.catalog.unclaimed():
+        with self.indexes.lock:
+            unclaimed = self.indexes.catalog.unclaimed()
+        if unclaimed:
             from memoranda.operations.claiming import claim  # here: most calls find nothing that nobody has written
 
             claim(context, self)
@@ -312,6 +316,21 @@ def _stamp(home: OpenHome, found: Sequence[Found]) -> Mapping[str, Mapping[str, 
     from memoranda.operations.claiming import stamp_found
 
     return stamp_found(home, found)
+
+
+def undisturbed(work: Callable[Concatenate[OpenHome, P], T]) -> Callable[Concatenate[OpenHome, P], T]:
+    """For a function that reads the catalog of a Home, its first argument, more than once or for long.
+
+    Until it has returned no other thread is in the middle of catching up, and the index is the same one. It may not
+    write: who writes waits for indexes, so that two threads would wait for each other.
+    """
+
+    @wraps(work)
+    def alone(home: OpenHome, /, *args: P.args, **more: P.kwargs) -> T:
+        with home.indexes.lock:
+            return work(home, *args, **more)
+
+    return alone
 
 
 def first_found(homes: Sequence[OpenHome], look: Callable[[OpenHome], T | None]) -> tuple[OpenHome, T] | None:

@@ -5,7 +5,7 @@ The nodes are notes (`mem_…`), journal entries (`j_…`), sessions and sources
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from memoranda.context import Context
@@ -18,7 +18,7 @@ from memoranda.notes.journal import is_journal_path
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.holding import refuse_held
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import OpenHome, Space, undisturbed
 from memoranda.values import dataclass
 
 
@@ -64,6 +64,11 @@ def trace(context: Context, space: Space, what: str) -> Trace:
     pass_guards(context, Call("trace"))
     home = space.one()
     home.refresh(context)
+    return _traced(home, what)
+
+
+@undisturbed
+def _traced(home: OpenHome, what: str) -> Trace:
     graph = _Graph(home)
     start = graph.start(what)
     return Trace(start[1], home.name, _walk(start, graph.up), _walk(start, graph.down))
@@ -208,11 +213,8 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
     found = trace(context, space, what)
     pass_guards(context, Call("rollback", writes=True))
     home = space.one()
-    catalog = home.indexes.catalog
-    rows = [row for note_id in found.notes() for row in catalog.by_id(note_id)]
-    removed = {row.id for row in rows}
-    refuse_held(home, removed)
-    restored = sorted({old for row in rows for old in row.supersedes if old not in removed and catalog.by_id(old)})
+    rows, restored = _touched(home, found.notes())
+    refuse_held(home, {row.id for row in rows})
     done = RolledBack(found.start, tuple(row.id for row in rows), tuple(restored), dry_run)
     if dry_run or not rows:
         return done
@@ -224,3 +226,12 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
     home.repository.write(context, build)
     home.refresh(context)
     return done
+
+
+@undisturbed
+def _touched(home: OpenHome, ids: Sequence[str]) -> tuple[list[NoteRow], list[str]]:
+    """The rows of these notes, and the ids of what they had superseded and is not among them."""
+    catalog = home.indexes.catalog
+    rows = [row for note_id in ids for row in catalog.by_id(note_id)]
+    removed = {row.id for row in rows}
+    return rows, sorted({old for row in rows for old in row.supersedes if old not in removed and catalog.by_id(old)})

@@ -1,0 +1,88 @@
+"""What is asked while another thread makes the indexes anew is answered as ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.home.keys import Keys
+from memoranda.operations import goldens
+from memoranda.operations.doctor import doctor
+from memoranda.operations.journaling import Turn, append
+from memoranda.operations.listing import diff, history, list_notes, log
+from memoranda.operations.loading import automatic_context
+from memoranda.operations.reading import read
+from memoranda.operations.recalling import recall
+from memoranda.operations.remembering import NewNote, remember, update
+from memoranda.operations.reviewing import decide, queue, show
+from memoranda.operations.session_desk import session_show
+from memoranda.operations.space import Space
+from memoranda.operations.timelines import timeline
+from memoranda.operations.tracing import rollback, trace
+from memoranda.values import replace
+
+
+@pytest.fixture
+def full(context: Context, home: Path, keys: Keys) -> dict[str, str]:
+    """A Home with a chain, a review, journal entries and a golden question; the ids that are asked about."""
+    person = replace(context, person=True)
+    with Space(context, keys, home, None) as space:
+        first = remember(context, space, NewNote("The ferry leaves at six.", subject="harbour"))
+        second = update(context, space, first.id, "The ferry leaves at seven.")
+        entry = append(context, space, Turn("The pilot is Maud.", "dana"))
+        cited = remember(context, space, NewNote("Maud is the pilot.", subject="harbour", sources=(entry.uri,)))
+        for n in range(8):
+            remember(context, space, NewNote(f"Buoy {n} lies in the fairway.", subject=f"buoys/{n}"))
+        decide(person, space, [cited.id], "accept")
+        goldens.golden_add(context, space, "Who is the pilot?", [cited.id])
+    return {"first": first.id, "second": second.id, "entry": entry.id, "cited": cited.id, "session": second.session}
+
+
+_ASKED: dict[str, Callable[[Context, Space, dict[str, str]], object]] = {
+    "recall": lambda c, s, i: [item.id for item in recall(c, s, "When does the ferry leave?").items],
+    "read a note": lambda c, s, i: read(c, s, i["first"]),
+    "read an entry": lambda c, s, i: read(c, s, i["entry"]),
+    "list": lambda c, s, i: list_notes(c, s),
+    "history": lambda c, s, i: history(c, s, i["first"]),
+    "diff": lambda c, s, i: diff(c, s, i["first"]),
+    "log": lambda c, s, i: log(c, s),
+    "timeline": lambda c, s, i: timeline(c, s, "harbour"),
+    "review list": lambda c, s, i: queue(c, s),
+    "review show": lambda c, s, i: show(c, s, i["cited"]),
+    "trace": lambda c, s, i: trace(c, s, i["entry"]),
+    "rollback": lambda c, s, i: rollback(c, s, i["cited"], dry_run=True),
+    "session show": lambda c, s, i: session_show(c, s, i["session"]),
+    "golden run": lambda c, s, i: goldens.golden_run(c, s).hit,
+    "context": lambda c, s, i: automatic_context(c, s),
+    "doctor": lambda c, s, i: [f for f in doctor(c, s).findings if not f.code.startswith("index_")],
+}
+
+
+@pytest.mark.parametrize("name", _ASKED)
+def test_no_answer_comes_from_an_index_that_is_being_made(
+    context: Context, home: Path, keys: Keys, full: dict[str, str], name: str
+) -> None:
+    now = context.now()
+    still = replace(context, clock=lambda: now, person=True)
+    ask = _ASKED[name]
+    with Space(context, keys, home, None) as space:
+        indexes = space.one().indexes
+        usual = ask(still, space, full)
+        ended = threading.Event()
+
+        def make_anew() -> None:
+            while not ended.is_set():
+                indexes.rebuild()
+
+        other = threading.Thread(target=make_anew)
+        other.start()
+        try:
+            for _ in range(8):
+                assert ask(still, space, full) == usual
+        finally:
+            ended.set()
+            other.join()

@@ -189,7 +189,7 @@ def test_a_home_in_order_has_no_such_finding(stage: Stage) -> None:
 
 @pytest.mark.parametrize("verdict", ["revoke", "reject"])
 def test_a_ledger_set_back_revives_no_acceptance(stage: Stage, verdict: str) -> None:
-    """Whoever writes into `.git` puts the ref back to where a note was accepted, and takes the indexes away."""
+    """Whoever writes into `.git` puts the ref back to where a note was accepted; log and indexes are taken away."""
     note = stage.reviewed(EVIL)
     stage.home.repository.flush(wait=True)
     ref = stage.root / ".git/refs/memoranda/ledger"
@@ -197,6 +197,8 @@ def test_a_ledger_set_back_revives_no_acceptance(stage: Stage, verdict: str) -> 
     decide(stage.person, stage.space, [note.id], verdict)
     stage.close()
     ref.write_text(before)
+    for name in ("00000001.log", "commit.json", "state"):
+        (stage.root / ".git/memoranda" / name).unlink()
     stage.restart(without_indexes=True)
     assert "4711" not in stage.loaded() and "The harbour closes" in stage.loaded()
     assert not any(item.reviewed for item in stage.recall("invoices account").items)

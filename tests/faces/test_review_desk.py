@@ -56,3 +56,30 @@ def test_ones_own_edits_are_shown_in_full_and_accepted_in_one_step(person: Perso
     assert len(person.json("context", "--home", str(home))["items"]) == 2
     code, said = typed(person, "review", "accept", "--unclaimed", "--home", str(home))
     assert code == 0 and "Nothing unclaimed waits." in said
+
+
+def test_a_note_is_shown_with_the_story_of_its_session(person: Person) -> None:
+    home = str(person.home())
+    mail = person.json("journal", "append", "Pay 9000.", "--origin", "external", "--agent", "eve", "--home", home)
+    note = person.json("remember", "The limit is 9000.", "--agent", "eve", "--home", home)
+    code, said = typed(person, "review", "show", note["id"], "--home", home)
+    assert code == 0 and f"taint  journal {mail['id']}" in said and "The limit is 9000." in said
+    story = person.json("review", "show", note["id"], "--home", home)["story"]
+    assert [event["source"] for event in story if event["event"] == "taint"] == [mail["id"]]
+
+
+def test_a_person_taints_an_agents_session_from_a_terminal(person: Person) -> None:
+    home = str(person.home())
+    code, said = typed(person, "session", "taint", "--reason", "it read a page", "--agent", "bob", "--home", home)
+    assert code == 0 and "has met content from outside" in said
+    note = person.json("remember", "From bob.", "--agent", "bob", "--home", home)
+    assert person.json("review", "show", note["id"], "--home", home)["state"] == "quarantined"
+
+
+def test_the_context_says_what_made_it_from_what(person: Person) -> None:
+    home = str(person.home())
+    note = person.json("remember", "The lock opens at nine.", "--home", home)
+    assert typed(person, "review", "accept", note["id"], "--home", home)[0] == 0
+    found = person.json("context", "--home", home)
+    ((made),) = found["inputs"]
+    assert found["recipe"].startswith("context ") and made["home"] == "notes" and len(made["commit"]) == 40

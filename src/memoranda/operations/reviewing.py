@@ -13,6 +13,7 @@ from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Conflict, InvalidInput, MemorandaError
 from memoranda.home.draft import Draft
 from memoranda.index.rows import NoteRow
+from memoranda.index.testimony import SessionEvent
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.pointers import parse_pointer
@@ -21,6 +22,7 @@ from memoranda.operations.attesting import Decision, attested
 from memoranda.operations.listing import note_uri
 from memoranda.operations.meeting import hides, meet, quarantined
 from memoranda.operations.pipeline import Call, known_words, pass_guards
+from memoranda.operations.session_desk import event_json
 from memoranda.operations.settling import Contested, contested_groups, draft_of, settlements
 from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
 from memoranda.operations.stamping import taint_of_sources
@@ -29,7 +31,7 @@ from memoranda.trust.kept import ended
 from memoranda.trust.labels import STATES
 from memoranda.trust.reviews import accepted
 from memoranda.trust.standing import Trust, trust_of
-from memoranda.values import dataclass, field
+from memoranda.values import dataclass, field, replace
 
 VERDICTS = ("accept", "reject", "revoke")
 _WAITING = ("quarantined", "contested", "unreviewed", "unclaimed")
@@ -47,7 +49,8 @@ class Evidence:
 class Waiting:
     """A note that waits for a review, or is shown for one.
 
-    `state` as in `trust.labels`; `taint` says where its taint began; `verdict` is the last decision on these bytes.
+    `state` as in `trust.labels`; `taint` says where its taint began; `verdict` is the last decision on these bytes;
+    `story` is what befell the session that wrote it, up to now.
     """
 
     id: str
@@ -65,6 +68,7 @@ class Waiting:
     written_at: datetime | None
     verdict: str | None
     evidence: tuple[Evidence, ...] = ()
+    story: tuple[SessionEvent, ...] = ()
 
     def json(self) -> dict[str, object]:
         return {
@@ -73,6 +77,7 @@ class Waiting:
             "taint": list(self.taint), "agent": self.agent, "session": self.session,
             "written_at": None if self.written_at is None else format_instant(self.written_at),
             "verdict": self.verdict, "evidence": [{"uri": e.uri, "text": e.text} for e in self.evidence],
+            "story": [event_json(e) for e in self.story],
         }  # fmt: skip
 
 
@@ -127,13 +132,15 @@ def show(context: Context, space: Space, note_id: str) -> Waiting:
     if roots := taint_of_sources(space.homes(), (s for s in row.sources if s.startswith("nas://"))).roots:
         home.sessions.raise_taint(context, sorted(roots))  # what it cites is read back
     evidence = tuple(Evidence(source, _read_back(space, source)) for source in row.sources)
-    return _standing(home, row, evidence)
+    return _standing(home, row, evidence, story=True)
 
 
 @undisturbed
-def _standing(home: OpenHome, row: NoteRow, evidence: tuple[Evidence, ...] = ()) -> Waiting:
-    """A note with how far it may be trusted now."""
-    return _waiting(home, row, trust_of(home.indexes.catalog, [row])[row.blob], evidence)
+def _standing(home: OpenHome, row: NoteRow, evidence: tuple[Evidence, ...] = (), *, story: bool = False) -> Waiting:
+    """A note with how far it may be trusted now, and with what befell its session."""
+    item = _waiting(home, row, trust_of(home.indexes.catalog, [row])[row.blob], evidence)
+    events = home.indexes.catalog.ledger.session_events(item.session) if story and item.session else ()
+    return replace(item, story=tuple(events))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import event
 from memoranda.operations.space import OpenHome, Space, undisturbed
 from memoranda.trust.labels import Root
-from memoranda.values import dataclass
+from memoranda.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +24,24 @@ class SessionStory:
     events: tuple[SessionEvent, ...]
 
     def json(self) -> dict[str, object]:
-        rows = [
-            {
-                "event": e.event, "at": None if e.at is None else format_instant(e.at), "user": e.user,
-                "agent": e.agent, "reason": e.reason, "source": e.source, "what": e.what,
-            }
-            for e in self.events
-        ]  # fmt: skip
         return {
             "session": self.session, "home": self.home, "tainted": self.tainted, "private": self.private,
-            "events": rows,
+            "events": [event_json(e) for e in self.events],
         }  # fmt: skip
+
+
+def event_json(e: SessionEvent) -> dict[str, object]:
+    """One event of a session as data."""
+    return {
+        "event": e.event, "at": None if e.at is None else format_instant(e.at), "user": e.user, "agent": e.agent,
+        "reason": e.reason, "source": e.source, "what": e.what,
+    }  # fmt: skip
+
+
+def event_line(e: SessionEvent) -> str:
+    """One event of a session in words: when, what, by which entry or source, why."""
+    about = " ".join(filter(None, (e.what, e.source, e.reason)))
+    return f"{e.at:%Y-%m-%dT%H:%M:%SZ}  {e.event}  {about}".rstrip() if e.at else f"{e.event}  {about}"
 
 
 def session_show(context: Context, space: Space, session: str | None = None) -> SessionStory:
@@ -56,13 +63,17 @@ def _events(home: OpenHome, session: str) -> tuple[SessionEvent, ...]:
 
 
 def session_taint(context: Context, space: Space, reason: str) -> SessionStory:
-    """Says that the caller's session has met content from outside. Anybody may; nobody can take it back."""
+    """Says that a session has met content from outside: the caller's, or the one that a person names.
+
+    Anybody may; nobody can take it back.
+    """
     home = space.writable()
     pass_guards(context, Call("taint", writes=True, text=reason, rules=home.rules))
     if not reason.strip():
         raise InvalidInput("No reason was given.", remedy="Say what brought the outside content in.")
-    home.sessions.raise_taint(context, [Root("tool", context.agent, " ".join(reason.split())[:500])])
-    return session_show(context, space, home.sessions.met(context).session)
+    told = replace(context, person=False)  # what a person reads taints nobody; what a person says does
+    home.sessions.raise_taint(told, [Root("tool", context.agent, " ".join(reason.split())[:500])])
+    return session_show(context, space, home.sessions.met(told).session)
 
 
 def session_fresh(context: Context, space: Space) -> str:

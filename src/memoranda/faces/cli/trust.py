@@ -65,6 +65,8 @@ def _show(frame: Frame, args: argparse.Namespace) -> int:
 
 
 def _shown(item: Waiting) -> Iterator[str]:
+    from memoranda.operations.session_desk import event_line
+
     yield f"{item.id}  {item.state}  {item.kind}  {item.subject or ''}".rstrip()
     yield item.path
     for line in item.text.splitlines():
@@ -74,6 +76,7 @@ def _shown(item: Waiting) -> Iterator[str]:
     if item.supersedes:
         yield f"would supersede {', '.join(item.supersedes)}"
     yield f"written by {item.agent or 'nobody known'} in session {item.session or 'unknown'}"
+    yield from (f"   {event_line(e)}" for e in item.story)
     for evidence in item.evidence:
         yield f"source {evidence.uri}"
         for line in (evidence.text if evidence.text is not None else "(leads nowhere that is open)").splitlines():
@@ -160,16 +163,14 @@ def _session_options(parser: Parser) -> None:
 
 
 def _session_show(frame: Frame, args: argparse.Namespace) -> int:
-    from memoranda.operations.session_desk import session_show
+    from memoranda.operations.session_desk import event_line, session_show
 
     story = session_show(frame.context, frame.space, args.id)
 
     def lines() -> Iterator[str]:
         private = ", met private text" if story.private else ""
         yield f"{story.session}  {'tainted' if story.tainted else 'clean'}{private}"
-        for e in story.events:
-            about = " ".join(filter(None, (e.what, e.source, e.reason)))
-            yield f"   {e.at:%Y-%m-%dT%H:%M:%SZ}  {e.event}  {about}".rstrip() if e.at else f"   {e.event}  {about}"
+        yield from (f"   {event_line(e)}" for e in story.events)
 
     frame.answer(story.json(), lines())
     return 0

@@ -11,10 +11,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from memoranda.operations.session_desk import event_line
+
 if TYPE_CHECKING:
     from memoranda.operations.reviewing import Waiting
     from memoranda.operations.settling import Contested
 
+_EVENTS = 20
 _SHOWN = 20_000  # characters of one source; the note itself is never cut
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --quiet: #666; --warn: #a33b00; --yes: #14663a; }
@@ -88,6 +91,9 @@ def _review(item: Waiting, asks: str, contested: Iterable[Contested], form: str)
             yield f"<p>{visible(root['reason'])} ({visible(root['kind'])}): {visible(root['source'])}</p>"
     else:
         yield "<p>Nothing from outside is known of the session that wrote it.</p>"
+    if item.story:
+        yield "<h2>The session that wrote it</h2>"
+        yield f"<pre>{visible(chr(10).join(event_line(event) for event in item.story[-_EVENTS:]))}</pre>"
     if item.supersedes:
         yield f'<p class="warn">It replaces {visible(", ".join(item.supersedes))}.</p>'
     for group in contested:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import IndexDamaged
-from memoranda.index import pending, testimony
+from memoranda.index import pending, testimony, withheld
 from memoranda.index.journal_mode import write_ahead
 from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
@@ -90,7 +90,7 @@ class Catalog:
             write_ahead(db)
             db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
-                db.executescript(_SCHEMA + testimony.SCHEMA + pending.SCHEMA)
+                db.executescript(_SCHEMA + testimony.SCHEMA + withheld.SCHEMA + pending.SCHEMA)
         except sqlite3.DatabaseError as error:
             raise IndexDamaged(
                 "The catalog cannot be read.", why=str(error), remedy="Run `memoranda index rebuild`: it is a cache."

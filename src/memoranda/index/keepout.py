@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from memoranda.errors import InvalidTime
 from memoranda.home.blanking import erased_on
 from memoranda.home.tombstones import Mirror, Mirrored, Seals
-from memoranda.index.testimony import Testimony, Tombstone
+from memoranda.index.withheld import Tombstone, tombstones
 from memoranda.notes.sameness import same_text, says_something
 from memoranda.notes.times import parse_instant
 from memoranda.values import dataclass
@@ -62,14 +62,14 @@ class Tombs:
         return found
 
 
-def tombs_of(ledger: Testimony, mirror: Mapping[str, Mirrored], seals: Seals) -> Tombs:
+def tombs_of(db: sqlite3.Connection, mirror: Mapping[str, Mirrored], seals: Seals) -> Tombs:
     """The tombstones in force: of the ledger, and of the mirror, which nobody reaches who writes in the Home.
 
     What the mirror has as set stays so whatever became of the ledger; what it has as lifted, a later line sets again.
     """
     found = {
         tomb.mark: tomb
-        for tomb in ledger.tombstones()
+        for tomb in tombstones(db)
         if (told := mirror.get(tomb.mark)) is None or not told.lifted or (tomb.at and _at(told) < tomb.at)
     }
     for mark, told in mirror.items():
@@ -101,14 +101,13 @@ class KeepOut:
         self._db = db
         self._seals = seals
         self._mirror = mirror
-        self._ledger = Testimony(db)
 
     def run(self, notes_since: int, entries_since: int) -> bool:
         """Takes out what is forgotten; whether something that was out may come back, so that all has to be read again.
 
         `notes_since`, `entries_since`: rows up to these were looked at before, with the same tombstones.
         """
-        tombs = tombs_of(self._ledger, self._mirror.read(), self._seals)
+        tombs = tombs_of(self._db, self._mirror.read(), self._seals)
         held = {row[0] for row in self._db.execute("SELECT DISTINCT mark FROM kept_out")}
         if any(tombs.of_id(mark) is None for mark in held):
             return True

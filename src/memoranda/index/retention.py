@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from memoranda.index.testimony import Testimony
+from memoranda.index.withheld import held_ids, holds
 from memoranda.values import dataclass
 
 _DAY = 86_400
@@ -73,14 +73,13 @@ def gone_with(supersedes: Mapping[str, Iterable[str]], gone: Iterable[str]) -> s
 
 def held(db: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
     """Those of these notes that are under legal hold, in their order."""
-    ledger = Testimony(db)
     wanted = list(dict.fromkeys(ids))
-    told = ledger.held_ids()
+    told = held_ids(db)
     shown = {row[0] for row in db.execute("SELECT DISTINCT id FROM notes WHERE legal_hold = 1")}
-    return [note_id for note_id in wanted if note_id in (told | shown) and _is_held(db, ledger, note_id)]
+    return [note_id for note_id in wanted if note_id in (told | shown) and _is_held(db, note_id)]
 
 
-def _is_held(db: sqlite3.Connection, ledger: Testimony, note_id: str) -> bool:
+def _is_held(db: sqlite3.Connection, note_id: str) -> bool:
     """The last event counts: a file that begins to show the hold, a line that sets it, a person's release."""
     events: list[tuple[float, int, bool]] = []
     before: dict[str, bool] = {}
@@ -89,6 +88,6 @@ def _is_held(db: sqlite3.Connection, ledger: Testimony, note_id: str) -> bool:
         if flag and not before.get(path):
             events.append((float(known_from), 0, True))
         before[path] = bool(flag)
-    for hold in ledger.holds(note_id):
+    for hold in holds(db, note_id):
         events.append((hold.at.timestamp() if hold.at else 0.0, 1, hold.event == "set"))
     return bool(events) and max(events)[2]

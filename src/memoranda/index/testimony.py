@@ -17,6 +17,7 @@ from typing import Any
 
 from memoranda.errors import InvalidTime
 from memoranda.home.ledger import read_lines
+from memoranda.index import withheld
 from memoranda.notes.times import from_ms, parse_instant, to_ms
 from memoranda.values import dataclass
 
@@ -35,12 +36,6 @@ CREATE TABLE IF NOT EXISTS reviews (
   text TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS reviews_blob ON reviews (blob);
 CREATE INDEX IF NOT EXISTS reviews_id ON reviews (id);
-CREATE TABLE IF NOT EXISTS tombstones (
-  mark TEXT PRIMARY KEY, owner TEXT, key TEXT, at INTEGER, reason TEXT, stays TEXT NOT NULL, lifted INTEGER NOT NULL,
-  vouched INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS holds (
-  line TEXT PRIMARY KEY, id TEXT NOT NULL, event TEXT NOT NULL, at INTEGER, user TEXT, reason TEXT) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS holds_id ON holds (id);
 """
 _FEW = 400  # parameters of one SQL statement
 _SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched, key FROM ledger"
@@ -103,33 +98,6 @@ class Review:
     vouched: bool
     fields: dict[str, Any]
     replica: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tombstone:
-    """One thing that is forgotten: `mark` is the keyed hash of its content, or the id of a note or an entry.
-
-    `owner` and `key` say under whose key a hash was made and which one; both are None for an id. `stays` are the ids
-    of the notes and entries that say the same and were not to be forgotten.
-    """
-
-    mark: str
-    owner: str | None
-    key: str | None
-    at: datetime | None
-    reason: str | None
-    stays: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """A legal hold on a note that was set or released in the ledger: `event` is set or release."""
-
-    id: str
-    event: str
-    at: datetime | None
-    user: str | None
-    reason: str | None
 
 
 class Testimony:
@@ -228,27 +196,6 @@ class Testimony:
         said = (_text(fields, "comment"), _text(fields, "signature"))
         return Review(*told, from_ms(_decided(fields)), *said, self.vouches(replica, text), fields, replica)
 
-    def has_tombstones(self) -> bool:
-        """Whether anything is forgotten here: most questions about it end with this."""
-        return self._db.execute("SELECT 1 FROM tombstones WHERE lifted = 0 LIMIT 1").fetchone() is not None
-
-    def tombstones(self) -> list[Tombstone]:
-        """All that is forgotten and not allowed again."""
-        query = "SELECT mark, owner, key, at, reason, stays FROM tombstones WHERE lifted = 0 ORDER BY mark"
-        return [
-            Tombstone(r[0], r[1], r[2], from_ms(r[3]), r[4], frozenset(json.loads(r[5])))
-            for r in self._db.execute(query)
-        ]
-
-    def holds(self, note_id: str) -> list[Hold]:
-        """What was said about holding a note, oldest first."""
-        query = "SELECT id, event, at, user, reason FROM holds WHERE id = ? ORDER BY at, event"
-        return [Hold(r[0], r[1], from_ms(r[2]), r[3], r[4]) for r in self._db.execute(query, (note_id,))]
-
-    def held_ids(self) -> set[str]:
-        """The notes about whose holding anything was said."""
-        return {row[0] for row in self._db.execute("SELECT DISTINCT id FROM holds")}
-
 
 def _in_order(reviews: Iterable[Review]) -> list[Review]:
     """Oldest first. Of one replica its own numbers say what came first: a clock that was set back undoes nothing.
@@ -303,9 +250,9 @@ def take_in(db: sqlite3.Connection, lines: Iterable[Line]) -> None:
         elif kind == "review":
             _review(db, line)
         elif kind == "tombstone":
-            _tombstone(db, line)
+            withheld.take_tombstone(db, line.fields, line.vouched)
         elif kind == "hold":
-            _hold(db, line)
+            withheld.take_hold(db, line.fields, line.name, line.vouched)
         else:
             _wrote(db, line)
 
@@ -357,41 +304,6 @@ def _decided(fields: Mapping[str, Any]) -> int | None:
     return _instant(fields.get("signed_at") if "signature" in fields else fields.get("at"))
 
 
-def _tombstone(db: sqlite3.Connection, line: Line) -> None:
-    """A hash proves that whoever made it has the owner's key, so it counts from any installation; a lift does not."""
-    f = line.fields
-    lift = f.get("event") == "lift"
-    if lift and not line.vouched:
-        return
-    stays = json.dumps(_texts(f, "stays"))
-    common = (_instant(f.get("at")) or 0, _text(f, "reason"), stays, int(lift), int(line.vouched))
-    owner = (_text(f, "owner"), _text(f, "key"))
-    rows = [(mark, *owner, *common) for mark in _texts(f, "hashes")]
-    rows += [(mark, None, None, *common) for mark in _texts(f, "ids")]
-    for row in rows:
-        held = db.execute("SELECT at, lifted, vouched FROM tombstones WHERE mark = ?", row[:1]).fetchone()
-        if held is None or _later(row[3], bool(line.vouched), lift, *held):
-            db.execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-
-def _later(at: int, vouched: bool, lift: bool, held_at: int, lifted: int, held_vouched: int) -> bool:
-    """Whether a line replaces what is known: nobody's word undoes a lift, nor keeps a person from lifting."""
-    if lifted and not lift:
-        return vouched and at >= held_at
-    if lift and not lifted:
-        return not held_vouched or at >= held_at
-    return (vouched, at) >= (bool(held_vouched), held_at)
-
-
-def _hold(db: sqlite3.Connection, line: Line) -> None:
-    f = line.fields
-    event = f.get("event")
-    if not isinstance(f.get("id"), str) or event not in ("set", "release") or (event == "release" and not line.vouched):
-        return
-    values = (line.name, f["id"], event, _instant(f.get("at")), _text(f, "user"), _text(f, "reason"))
-    db.execute("INSERT OR IGNORE INTO holds VALUES (?, ?, ?, ?, ?, ?)", values)
-
-
 def taint_of(fields: Mapping[str, Any]) -> list[dict[str, str]]:
     """The roots of the taint that a line stamps; one that has lost its form still counts."""
     taint = fields.get("taint") or []
@@ -415,11 +327,6 @@ def _abouts(line: Mapping[str, Any]) -> list[str]:
 def _text(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields.get(name)
     return value if isinstance(value, str) else None
-
-
-def _texts(fields: Mapping[str, Any], name: str) -> list[str]:
-    values = fields.get(name)
-    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
 def _instant(value: object) -> int | None:

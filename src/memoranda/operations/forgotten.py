@@ -11,7 +11,7 @@ from memoranda.errors import Forgotten
 from memoranda.home.record import Record
 from memoranda.home.tombstones import Mark, Mirror, Mirrored, Seals
 from memoranda.index.keepout import Tombs, tombs_of
-from memoranda.index.testimony import Tombstone
+from memoranda.index.withheld import Tombstone
 from memoranda.notes.ids import note_id_for_path
 from memoranda.notes.journal import is_journal_path
 from memoranda.notes.sameness import same_text, says_something
@@ -52,7 +52,7 @@ class TombBook:
                 state = indexes.catalog.state("tombs")
                 named = self._home.repository.keys, self._home.repository.marker.id
                 mirror, told = Mirror(*named), Mirror(*named).read()
-                tombs = tombs_of(indexes.catalog.ledger, told, Seals(*named))
+                tombs = tombs_of(indexes.catalog.db, told, Seals(*named))
                 _keep(mirror, told, tombs)
             if news == self._news:
                 self._tombs, self._state, self._generation = tombs, state, generation

@@ -8,6 +8,7 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput, LegalHold
 from memoranda.home.draft import Draft
+from memoranda.index import withheld
 from memoranda.index.retention import held
 from memoranda.notes.chains import unknown_note
 from memoranda.operations.pipeline import Call, pass_guards
@@ -56,13 +57,13 @@ def held_notes(home: OpenHome) -> list[Held]:
     """The notes of this Home that are held, by id."""
     db = home.indexes.catalog.db
     shown = {row[0] for row in db.execute("SELECT DISTINCT id FROM notes WHERE legal_hold = 1")}
-    return [_held(home, name) for name in held(db, sorted(shown | home.indexes.catalog.ledger.held_ids()))]
+    return [_held(home, name) for name in held(db, sorted(shown | withheld.held_ids(db)))]
 
 
 def _held(home: OpenHome, note_id: str) -> Held:
     catalog = home.indexes.catalog
     row = next(iter(catalog.by_id(note_id)), None)
-    said = [hold for hold in catalog.ledger.holds(note_id) if hold.event == "set"]
+    said = [hold for hold in withheld.holds(catalog.db, note_id) if hold.event == "set"]
     last = said[-1] if said else None
     return Held(note_id, row.path if row else None, last.user if last else None, last.reason if last else None)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Conflict, InvalidInput, NotFound
 from memoranda.home.keys import write_privately
+from memoranda.index import withheld
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.values import dataclass
@@ -50,7 +51,7 @@ def export_keys(context: Context, space: Space, file: Path) -> KeysMoved:
     name = home.repository.marker.id
     rows = [
         {"owner": owner, "key": key.hex()}
-        for owner in _owners(name, {tomb.owner for tomb in home.indexes.catalog.ledger.tombstones()})
+        for owner in _owners(name, {tomb.owner for tomb in withheld.tombstones(home.indexes.catalog.db)})
         for key in keys.versions(_PURPOSE, owner).values()
     ]
     data = json.dumps({"format": _FORMAT, "home": name, "purpose": _PURPOSE, "keys": rows}, indent=1)

@@ -36,7 +36,9 @@ def bring(catalog: Catalog, vectors: VectorIndex, identity: str, progress: Progr
 def _compare(catalog: Catalog, vectors: VectorIndex, reached: dict[str, str], progress: Progress | None) -> None:
     """The catalog was made again, or the vectors never were: what has a vector already is not embedded again."""
     db = catalog.db
-    live = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries")}
+    # What is forgotten of a journal keeps its place in the catalog, and no words.
+    query = "SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries WHERE text != ''"
+    live = {r[0] for r in db.execute(query)}
     former = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 0")} - live
     wanted = sorted(live | former)
     held = vectors.keys()

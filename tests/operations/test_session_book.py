@@ -53,9 +53,9 @@ def test_an_ambient_session_is_the_same_one_in_every_process(
         for _ in range(3):
             with Space(context, keys, home, None) as other:
                 session_fresh(person, other)
-            with Space(context, keys, home, None) as other:
-                remember(replace(context, agent="bob"), other, NewNote("Something else."))
-                with Space(context, keys, home, None) as third:
-                    met = [space.met(context, space.one()).session for space in (running, other, third)]
+            with Space(context, keys, home, None) as more:
+                remember(replace(context, agent="bob"), more, NewNote("Something else."))
+            with Space(context, keys, home, None) as third:
+                met = [space.met(context, space.one()).session for space in (running, third)]
             assert len(set(met)) == 1 and not ambient & set(met)
             ambient.add(met[0])

@@ -178,11 +178,10 @@ def test_a_turn_with_a_secret_is_left_out_and_the_person_is_told(harness: Harnes
 # What it taints
 
 
-@pytest.mark.parametrize("name", ["web_fetch", "web_search", "mail", "bash_curl", "bash_curl_failed"])
-def test_outside_content_taints_the_session_and_what_is_written_without_one(harness: Harness, name: str) -> None:
+def test_outside_content_taints_the_session_and_what_is_written_without_one(harness: Harness) -> None:
     harness.quiet("session_start")
     assert harness.state() == "unreviewed"
-    harness.quiet(name)
+    harness.quiet("web_fetch")
     story = harness.story()
     assert story["tainted"] and story["events"][-1]["what"] == "tool"
     assert harness.state() == "quarantined"
@@ -196,11 +195,24 @@ def test_outside_content_taints_the_session_and_what_is_written_without_one(harn
     assert harness.state() == "unreviewed", "the next session starts clean"
 
 
-@pytest.mark.parametrize("name", ["read", "bash_ls", "own_recall", "user_prompt", "stop"])
-def test_what_stays_on_this_machine_taints_nothing(harness: Harness, name: str) -> None:
+def test_every_kind_of_outside_content_taints_and_is_named(harness: Harness) -> None:
+    sources = {
+        "web_search": "WebSearch", "mail": "mcp__mail__read_message", "bash_curl": "Bash pastes.example",
+        "bash_curl_failed": "Bash pastes.example",
+    }  # fmt: skip
+    for number, (name, source) in enumerate(sources.items()):
+        session = f"{OTHER[:-1]}{number}"
+        harness.quiet("session_start", session_id=session)
+        harness.quiet(name, session_id=session)
+        story = harness.story(session)
+        assert story["tainted"] and story["events"][-1]["source"] == source
+
+
+def test_what_stays_on_this_machine_taints_nothing(harness: Harness) -> None:
     harness.quiet("session_start")
     harness.transcript.write_text((DATA / "transcript.jsonl").read_text())
-    harness.quiet(name)
+    for name in ("read", "bash_ls", "own_recall", "user_prompt", "stop"):
+        harness.quiet(name)
     assert not harness.story()["tainted"] and harness.state() == "unreviewed"
 
 
@@ -341,12 +353,10 @@ def test_an_event_from_the_agents_own_shell_opens_nothing_clean_and_closes_nothi
         assert harness.state(MEMORANDA_SESSION=OTHER) == "quarantined"
 
 
-@pytest.mark.parametrize(
-    "session", ["", "ses_0123456789abcdef", "../../etc", "x" * 4000, "3f2a6c1e-8b0d-4c7e-9a51-0d2f4e6b8a1\n"]
-)
-def test_a_forged_session_id_is_refused(harness: Harness, session: str) -> None:
-    done = harness.run("session_start", session_id=session)
-    assert done.returncode == 1 and "cannot be understood" in done.stderr and not done.stdout
+def test_a_forged_session_id_is_refused(harness: Harness) -> None:
+    for session in ("", "ses_0123456789abcdef", "../../etc", "x" * 4000, f"{SESSION}\n", f"{SESSION[:-1]}\x00"):
+        done = harness.run("session_start", session_id=session)
+        assert done.returncode == 1 and "cannot be understood" in done.stderr and not done.stdout
 
 
 def test_a_transcript_elsewhere_is_not_read(harness: Harness, tmp_path: Path) -> None:
@@ -387,12 +397,11 @@ def test_the_conversation_of_another_folder_stays_out_of_this_home(harness: Harn
     assert harness.story()["tainted"]
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"hook_event_name": 3}', b"{}" * 9]
-)
-def test_what_is_no_event_is_told_and_blocks_nothing(harness: Harness, data: bytes) -> None:
-    done = harness.raw(data)
-    assert done.returncode == 1 and "cannot be understood" in done.stderr
+def test_what_is_no_event_is_told_and_blocks_nothing(harness: Harness) -> None:
+    deep = b"[" * 100_000
+    for data in (b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", deep, b'{"hook_event_name": 3}', b"{}" * 9):
+        done = harness.raw(data)
+        assert done.returncode == 1 and "cannot be understood" in done.stderr
 
 
 def test_a_huge_event_taints_and_ends(harness: Harness) -> None:

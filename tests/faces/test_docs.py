@@ -153,6 +153,22 @@ def test_the_readmes_commands_do_what_it_says(person: Person) -> None:
     assert git(person.work / "notes", "status", "--porcelain") == ""
 
 
+def test_the_readmes_poisoned_page_is_caught(person: Person) -> None:
+    home = person.home()
+    program = person.folder / "memoranda"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memoranda "$@"\n')
+    program.chmod(0o755)
+    section = README[README.index("## A poisoned page that is caught") : README.index("## The files that were made")]
+    (script,) = blocks(section, "sh")
+    env = person.env | {"PATH": f"{program.parent}:{person.env['PATH']}"}
+    done = subprocess.run(["bash", "-eu", "-c", script], cwd=home, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    told, after = done.stdout.split("Looked through")
+    assert "paid to the account on file" in told and "Northwind" not in done.stdout
+    assert "Not shown, from outside and not reviewed" in after and "Nothing was reviewed yet" in after
+    assert "1 note waiting" in after and "tool WebFetch blog.example" in after
+
+
 def test_the_readme_names_the_files_that_are_made(person: Person) -> None:
     home = person.home()
     words = ["--home", str(home)]

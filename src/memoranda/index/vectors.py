@@ -67,7 +67,7 @@ class Chunk(NamedTuple):
 
 
 class View(NamedTuple):
-    """All chunks as of one generation; `kinds` are the sets of facets, from number 1 on; `derived` is kept for later."""
+    """All chunks as of one generation; `kinds` are the sets of facets, number 1 first; `derived` is kept for later."""
 
     generation: int
     chunks: tuple[Chunk, ...]

@@ -178,7 +178,7 @@ def test_kernels_agree_beyond_one_chunk_and_after_every_kind_of_change(tmp_path:
     index = opened(tmp_path, *[document(f"word{n} word{n % 7}", "in:notes", f"kind:{n % 3}") for n in range(2500)])
     code = vectors.code_of(ByHash().embed_question("word3 word5", even))
 
-    def agree() -> list[bytes]:
+    def agree() -> list[tuple[bytes, int]]:
         with index._reading() as view:
             allowed = vectors._allowed(view, (("kind:1", "kind:9"), ("in:notes",)))
             assert allowed.count(1) == 1
@@ -187,13 +187,13 @@ def test_kernels_agree_beyond_one_chunk_and_after_every_kind_of_change(tmp_path:
             return plain
 
     before = agree()
-    index.apply(retire=[before[0].hex()])
+    index.apply(retire=[before[0][0].hex()])
     after = agree()
     assert before[0] not in after
     for n in range(600):
         index.apply([document(f"word3 word5 {n}", "in:notes", "kind:1")])
     assert agree() != after
-    index.apply(drop=[agree()[0].hex()])
+    index.apply(drop=[agree()[0][0].hex()])
     agree()
     index.check()
 
@@ -266,6 +266,17 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(IndexDamaged):
         VectorIndex.open(tmp_path, ByHash()).check()
+    shutil.rmtree(tmp_path)
+    opened(tmp_path, *[document(f"text {n}") for n in range(300)]).close()
+    data = (tmp_path / vectors.VECTORS).read_bytes()
+    for lost in (data[:-64], data[:-64] + bytes(64), bytes(len(data)), b"\1" * len(data)):
+        (tmp_path / vectors.VECTORS).write_bytes(lost)
+        index = VectorIndex.open(tmp_path, ByHash())
+        with pytest.raises(IndexDamaged):
+            index.check()
+        with pytest.raises(IndexDamaged):
+            index.search("text 299", even).nearest(300)
+        index.close()
     file.write_bytes(b"no database at all" * 100)
     with pytest.raises(IndexDamaged):
         VectorIndex.open(tmp_path, ByHash())

@@ -57,8 +57,8 @@ class _Codes:
         self.size = last
 
 
-def nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[bytes]:
-    """The keys of the n documents whose codes differ least, ties by key; only those allowed and shown."""
+def nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[tuple[bytes, int]]:
+    """The n documents whose codes differ least, as (key, number), ties by key; only those allowed and shown."""
     held = view.derived.get("codes")
     if held is None:
         held = view.derived["codes"] = _Codes(len(code) // 8)
@@ -78,8 +78,9 @@ def nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[
         found = np.flatnonzero(distances != 65_535)
     else:
         found = np.flatnonzero(distances <= np.partition(distances, n - 1)[n - 1])
-    ranked = sorted(zip(distances[found].tolist(), _keys(view, held, found), strict=True))
-    return [key for _, key in ranked[:n]]
+    numbers = found.tolist()
+    ranked = sorted(zip(distances[found].tolist(), _keys(view, held, found), numbers, strict=True))
+    return [(key, number) for _, key, number in ranked[:n]]
 
 
 def _distances(held: _Codes, asked: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
@@ -101,8 +102,17 @@ def _keys(view: View, held: _Codes, numbers: npt.NDArray[np.int64]) -> list[byte
     return [view.chunks[chunk].keys[start : start + _KEY] for chunk, start in pairs]
 
 
-def products(asked: Sequence[int], vectors: Sequence[bytes]) -> list[int]:
-    """The exact scalar products of a vector with others."""
-    rows = np.frombuffer(b"".join(vectors), np.int8).reshape(len(vectors), len(asked))
-    found: list[int] = (rows.astype(np.int32) @ np.array(asked, np.int32)).tolist()
+def products(asked: Sequence[int], vectors: Sequence[bytes], norms: Sequence[int]) -> list[int]:
+    """The exact scalar products of a vector with others, whose products with themselves are checked."""
+    from memoranda.index.journal_mode import damaged
+
+    data = b"".join(vectors)
+    rows = np.frombuffer(data, np.int8)
+    if len(rows) != len(vectors) * len(asked):
+        raise damaged("The vector index", "vectors are missing at its end")
+    # Sums of products of bytes stay far below 2 ** 24 times a thousand: float64 holds them exactly.
+    exact = rows.reshape(len(vectors), len(asked)).astype(np.float64)
+    if np.einsum("ij,ij->i", exact, exact).astype(np.int64).tolist() != list(norms):
+        raise damaged("The vector index", "a vector is not the one that was written")
+    found: list[int] = (exact @ np.array(asked, np.float64)).astype(np.int64).tolist()
     return found

@@ -6,23 +6,29 @@ numbers and ties by key: an answer depends on the set of documents and not on ho
 approximate graph. What retrieves and what ranks is kept apart: a search names its nearest, and gives the likeness of
 any document that is asked for.
 
-One SQLite file, a cache, as that of the lexical index: everything of one `apply` is one transaction together with
-the state that it reached.
+A cache, as the lexical index: an SQLite file says which documents there are, and everything of one `apply` is one
+transaction together with the state that it reached. The vectors lie in a file beside it that is mapped into memory,
+written before the transaction ends and read only as far as it says; a loss of power in between shows as a vector
+whose length is not the one recorded.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
 import sqlite3
 import sys
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from math import sqrt
 from operator import mul
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from memoranda.errors import Unavailable
 from memoranda.index._write import Applied, Document
 from memoranda.index.embedding import Embedder, Passage
 from memoranda.index.journal_mode import damaged, named_errors, open_cache
@@ -30,8 +36,9 @@ from memoranda.index.lexical import Counts
 from memoranda.index.recipe import Recipe
 
 FILE = "vectors.sqlite"
+VECTORS = "vectors.bin"
 _WHAT = "The vector index"
-_FORMAT = 1
+_FORMAT = 2
 LIVE, RETIRED, DROPPED = 0, 1, 2
 _KEY = 20
 _OPEN = 256  # documents up to which a chunk takes more
@@ -44,25 +51,26 @@ _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE chunks (
-  id INTEGER PRIMARY KEY, version INTEGER NOT NULL, size INTEGER NOT NULL, status BLOB NOT NULL, keys BLOB NOT NULL,
-  kinds BLOB NOT NULL, codes BLOB NOT NULL);
+  id INTEGER PRIMARY KEY, version INTEGER NOT NULL, first INTEGER NOT NULL, size INTEGER NOT NULL, status BLOB NOT NULL,
+  keys BLOB NOT NULL, kinds BLOB NOT NULL, norms BLOB NOT NULL, codes BLOB NOT NULL);
 CREATE TABLE kinds (id INTEGER PRIMARY KEY, facets TEXT NOT NULL UNIQUE);
-CREATE TABLE documents (
-  key BLOB PRIMARY KEY, chunk INTEGER NOT NULL, place INTEGER NOT NULL, norm INTEGER NOT NULL, vector BLOB NOT NULL)
-  WITHOUT ROWID;
+CREATE TABLE documents (key BLOB PRIMARY KEY, chunk INTEGER NOT NULL, number INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('generation', 0);
 """
 
 
 class Chunk(NamedTuple):
-    """Documents as a search works on them: `status` a byte each, `kinds` 4 (their set of facets), `keys` 20."""
+    """Documents, numbered through from `first`: `status` a byte each, `keys` 20, `kinds` 4 (the set of their facets),
+    `norms` 4 (the scalar product of a vector with itself)."""
 
     id: int
     version: int
+    first: int
     size: int
     status: bytes
     keys: bytes
     kinds: bytes
+    norms: bytes
     codes: bytes
 
 
@@ -106,6 +114,7 @@ class VectorIndex:
         self._db = connection
         self._lock = threading.RLock()
         self._view: View | None = None
+        self._mapped: mmap.mmap | None = None
 
     @staticmethod
     def recipe(embedder: Embedder | type[Embedder]) -> Recipe:
@@ -121,14 +130,16 @@ class VectorIndex:
         """
         db = open_cache(directory / FILE, _SCHEMA, _FORMAT, _WHAT)
         with named_errors(_WHAT):
-            db.execute("PRAGMA mmap_size=1073741824")
-            db.execute("PRAGMA secure_delete=ON")  # a vector tells about its text: dropped, its bytes are overwritten
+            db.execute("PRAGMA secure_delete=ON")  # a code tells about its text: dropped, its bytes are overwritten
         return VectorIndex(db, directory, embedder)
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
             self._view = None
+            if self._mapped is not None:
+                self._mapped.close()
+                self._mapped = None
 
     # What is in it
 
@@ -162,13 +173,18 @@ class VectorIndex:
             held = self._db.execute("SELECT count(*) FROM documents").fetchone()[0]
             code = self.embedder.dimensions // 8
             whole = all(
-                (len(c.status), len(c.keys), len(c.kinds), len(c.codes)) == (n, n * _KEY, n * 4, n * code)
+                (len(c.status), len(c.keys), len(c.kinds), len(c.norms), len(c.codes))
+                == (n, n * _KEY, n * 4, n * 4, n * code)
                 for c in view.chunks
                 for n in (c.size,)
             )
             present = sum(chunk.size - chunk.status.count(DROPPED) for chunk in view.chunks)
             if problem != "ok" or not whole or held != present:
                 raise damaged(_WHAT, problem if problem != "ok" else "what it counts differs")
+            for chunk in view.chunks:
+                numbers = [chunk.first + n for n, status in enumerate(chunk.status) if status != DROPPED]
+                for vector, norm in zip(self._vectors(numbers), _norms(view, numbers), strict=True):
+                    _whole(_norm(vector), norm)
 
     # Changing
 
@@ -223,38 +239,68 @@ class VectorIndex:
         passages = [Passage(document.title, " ".join((document.text, *document.tags))) for _, document in fresh]
         vectors = self.embedder.embed(passages)
         kinds = self._kinds([document.facets for _, document in fresh])
-        last = self._db.execute("SELECT id, size FROM chunks ORDER BY id DESC LIMIT 1").fetchone() or (0, _OPEN)
-        room = _OPEN - last[1] if len(fresh) <= _OPEN else 0
+        last = self._db.execute("SELECT id, first, size FROM chunks ORDER BY id DESC LIMIT 1").fetchone() or (0, 0, 0)
+        room = _OPEN - last[2] if last[0] and last[2] < _OPEN and len(fresh) <= _OPEN else 0
         rows = [(key, kind, vector) for (key, _), kind, vector in zip(fresh, kinds, vectors, strict=True)]
-        self._append(last[0], rows[:room])
-        rest = rows[room:]
-        for at in range(0, len(rest), _CHUNK):
-            self._append(0, rest[at : at + _CHUNK])
+        number = last[1] + last[2]
+        self._write(number, b"".join(vectors))
+        self._append(last[0], number, rows[:room])
+        for at in range(room, len(rows), _CHUNK):
+            self._append(0, number + at, rows[at : at + _CHUNK])
         return len(fresh), len(known)
 
-    def _append(self, chunk: int, rows: Sequence[tuple[bytes, int, bytes]]) -> None:
-        """Puts documents behind those of a chunk; 0 makes a new one."""
+    def _append(self, chunk: int, number: int, rows: Sequence[tuple[bytes, int, bytes]]) -> None:
+        """Puts documents, numbered from `number` on, behind those of a chunk; 0 makes a new one."""
         if not rows:
             return
         if not chunk:
-            add = "INSERT INTO chunks VALUES (NULL, 0, 0, x'', x'', x'', x'')"
-            chunk = self._db.execute(add).lastrowid or 0
-        read = "SELECT size, status, keys, kinds, codes FROM chunks WHERE id = ?"
-        size, status, keys, kinds, codes = self._db.execute(read, (chunk,)).fetchone()
-        vectors = [vector for _, _, vector in rows]
+            add = "INSERT INTO chunks VALUES (NULL, 0, ?, 0, x'', x'', x'', x'', x'') RETURNING id"
+            chunk = self._db.execute(add, (number,)).fetchone()[0]
+        read = "SELECT size, status, keys, kinds, norms, codes FROM chunks WHERE id = ?"
+        size, status, keys, kinds, norms, codes = self._db.execute(read, (chunk,)).fetchone()
         self._db.execute(
-            "UPDATE chunks SET version = version + 1, size = ?, status = ?, keys = ?, kinds = ?, codes = ?"
+            "UPDATE chunks SET version = version + 1, size = ?, status = ?, keys = ?, kinds = ?, norms = ?, codes = ?"
             " WHERE id = ?",
             (
                 size + len(rows), status + bytes(len(rows)), keys + b"".join(key for key, _, _ in rows),
                 kinds + b"".join(kind.to_bytes(4, "little") for _, kind, _ in rows),
-                codes + b"".join(map(code_of, vectors)), chunk,
+                norms + b"".join(_norm(vector).to_bytes(4, "little") for _, _, vector in rows),
+                codes + b"".join(code_of(vector) for _, _, vector in rows), chunk,
             ),
         )  # fmt: skip
         self._db.executemany(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
-            sorted((key, chunk, size + n, _norm(vector), vector) for n, (key, _, vector) in enumerate(rows)),
+            "INSERT INTO documents VALUES (?, ?, ?)",
+            sorted((key, chunk, number + n) for n, (key, _, _) in enumerate(rows)),
         )
+
+    def _write(self, number: int, data: bytes) -> None:
+        """Puts vectors in their place in the file."""
+        try:
+            file = os.open(self.directory / VECTORS, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                at = number * self.embedder.dimensions
+                while data:
+                    written = os.pwrite(file, data, at)
+                    data, at = data[written:], at + written
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise Unavailable(f"{_WHAT} cannot be written now.", why=str(error), remedy="Try again.") from error
+
+    def _vectors(self, numbers: Sequence[int]) -> list[bytes]:
+        """The vectors with these numbers; shorter where the file ends."""
+        width = self.embedder.dimensions
+        if numbers and (self._mapped is None or len(self._mapped) < (max(numbers) + 1) * width):
+            if self._mapped is not None:
+                self._mapped.close()
+                self._mapped = None
+            try:
+                with (self.directory / VECTORS).open("rb") as file:
+                    self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (OSError, ValueError) as error:
+                raise damaged(_WHAT, str(error)) from error
+        mapped = self._mapped
+        return [mapped[number * width : number * width + width] for number in numbers] if mapped is not None else []
 
     def _kinds(self, sets: Sequence[tuple[str, ...]]) -> list[int]:
         texts = ["\n".join(sorted(facets)) for facets in sets]
@@ -270,35 +316,38 @@ class VectorIndex:
         """Gives documents this status, dropped ones lose their vectors; returns those that there are."""
         places: dict[int, list[int]] = {}
         found = self._placed(keys)
-        for _, chunk, place in found:
-            places.setdefault(chunk, []).append(place)
+        for _, chunk, number in found:
+            places.setdefault(chunk, []).append(number)
         for chunk, numbers in places.items():
-            read = "SELECT status, keys, codes FROM chunks WHERE id = ?"
-            former, keys_, codes = map(bytearray, self._db.execute(read, (chunk,)).fetchone())
+            read = "SELECT first, status, keys, norms, codes FROM chunks WHERE id = ?"
+            first, *columns = self._db.execute(read, (chunk,)).fetchone()
+            former, *rows = map(bytearray, columns)
             changed = bytearray(former)
             for number in numbers:
-                changed[number] = status
+                changed[number - first] = status
             if changed == former:
                 continue
             self._db.execute("UPDATE chunks SET version = version + 1, status = ? WHERE id = ?", (changed, chunk))
             if status == DROPPED:
+                width = self.embedder.dimensions
                 for number in numbers:
-                    _blank(keys_, number, _KEY)
-                    _blank(codes, number, self.embedder.dimensions // 8)
-                self._db.execute("UPDATE chunks SET keys = ?, codes = ? WHERE id = ?", (keys_, codes, chunk))
+                    for row, size in zip(rows, (_KEY, 4, width // 8), strict=True):
+                        at = (number - first) * size
+                        row[at : at + size] = bytes(size)
+                    self._write(number, bytes(width))
+                self._db.execute("UPDATE chunks SET keys = ?, norms = ?, codes = ? WHERE id = ?", (*rows, chunk))
         if status == DROPPED:
             self._db.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key, _, _ in found])
         return {key for key, _, _ in found}
 
     def _placed(self, keys: Sequence[bytes]) -> list[tuple[bytes, int, int]]:
-        """(key, chunk, place) of those that there are."""
-        return list(self._by_key("key, chunk, place", keys))
-
-    def _by_key(self, columns: str, keys: Sequence[bytes]) -> Iterator[Any]:
+        """(key, chunk, number) of those that there are."""
+        found: list[tuple[bytes, int, int]] = []
         for at in range(0, len(keys), _BATCH):
             some = keys[at : at + _BATCH]
             marks = ",".join("?" * len(some))
-            yield from self._db.execute(f"SELECT {columns} FROM documents WHERE key IN ({marks})", some)
+            found += self._db.execute(f"SELECT key, chunk, number FROM documents WHERE key IN ({marks})", some)
+        return found
 
     # Searching
 
@@ -327,31 +376,35 @@ class VectorIndex:
             if "numpy" in sys.modules or view.size > _PLAIN:
                 from memoranda.index import _near
 
-                keys = _near.nearest(view, code, allowed, most, max(_NEAREST, n))
+                named = _near.nearest(view, code, allowed, most, max(_NEAREST, n))
             else:
-                keys = _nearest(view, code, allowed, most, max(_NEAREST, n))
-            found = self._cosines(question, keys)
+                named = _nearest(view, code, allowed, most, max(_NEAREST, n))
+            found = self._cosines(view, question, named)
         found.sort(key=lambda item: (-item[1], item[0]))
         return [(key.hex(), cosine) for key, cosine in found[:n]]
 
     def likeness(self, question: bytes, keys: Sequence[str]) -> dict[str, float]:
         """See `Near.of`."""
-        with self._reading():
-            return {key.hex(): cosine for key, cosine in self._cosines(question, [_raw(key) for key in keys])}
+        with self._reading() as view:
+            named = [(key, number) for key, _, number in self._placed([_raw(key) for key in keys])]
+            return {key.hex(): cosine for key, cosine in self._cosines(view, question, named)}
 
-    def _cosines(self, question: bytes, keys: Sequence[bytes]) -> list[tuple[bytes, float]]:
+    def _cosines(self, view: View, question: bytes, named: Sequence[tuple[bytes, int]]) -> list[tuple[bytes, float]]:
         asked = memoryview(question).cast("b").tolist()
         size = sum(map(mul, asked, asked))
-        rows = list(self._by_key("key, norm, vector", keys))
-        if "numpy" in sys.modules and len(rows) > 8:
+        numbers = [number for _, number in named]
+        vectors, norms = self._vectors(numbers), _norms(view, numbers)
+        if "numpy" in sys.modules and len(vectors) > 8:
             from memoranda.index import _near
 
-            products = _near.products(asked, [vector for _, _, vector in rows])
+            products = _near.products(asked, vectors, norms)
         else:
-            products = [sum(map(mul, asked, memoryview(vector).cast("b"))) for _, _, vector in rows]
+            for vector, norm in zip(vectors, norms, strict=True):
+                _whole(len(vector) == len(question) and any(vector), norm > 0)
+            products = [sum(map(mul, asked, memoryview(vector).cast("b"))) for vector in vectors]
         return [
             (key, product / sqrt(size * norm) if size and norm else 0.0)
-            for (key, norm, _), product in zip(rows, products, strict=True)
+            for (key, _), norm, product in zip(named, norms, products, strict=True)
         ]
 
     @contextmanager
@@ -376,7 +429,7 @@ class VectorIndex:
             for number, version in self._db.execute("SELECT id, version FROM chunks ORDER BY id").fetchall():
                 chunk = held.get(number)
                 if chunk is None or chunk.version != version:
-                    read = "SELECT id, version, size, status, keys, kinds, codes FROM chunks WHERE id = ?"
+                    read = "SELECT id, version, first, size, status, keys, kinds, norms, codes FROM chunks WHERE id = ?"
                     chunk = Chunk(*self._db.execute(read, (number,)).fetchone())
                 chunks.append(chunk)
             kinds = former.kinds if former else []  # they only ever become more
@@ -409,27 +462,39 @@ def _allowed(view: View, groups: tuple[tuple[str, ...], ...]) -> bytes:
     return bytes(known)
 
 
-def _nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[bytes]:
-    """The keys of the n documents whose codes differ least, ties by key; only those allowed and shown."""
+def _norms(view: View, numbers: Sequence[int]) -> list[int]:
+    firsts = [chunk.first for chunk in view.chunks]
+    found = []
+    for number in numbers:
+        chunk = view.chunks[bisect_right(firsts, number) - 1]
+        at = (number - chunk.first) * 4
+        found.append(int.from_bytes(chunk.norms[at : at + 4], "little"))
+    return found
+
+
+def _whole(seen: object, recorded: object) -> None:
+    if seen != recorded:
+        raise damaged(_WHAT, "a vector is not the one that was written")
+
+
+def _nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[tuple[bytes, int]]:
+    """The n documents whose codes differ least, as (key, number), ties by key; only those allowed and shown."""
     asked = int.from_bytes(code, "big")
     width = len(code)
-    found: list[tuple[int, bytes]] = []
+    found: list[tuple[int, bytes, int]] = []
     for chunk in view.chunks:
-        kinds, codes, keys = memoryview(chunk.kinds).cast("I"), chunk.codes, chunk.keys
+        kinds, codes, keys, first = memoryview(chunk.kinds).cast("I"), chunk.codes, chunk.keys, chunk.first
         found += [
             (
                 (int.from_bytes(codes[at * width : at * width + width], "big") ^ asked).bit_count(),
                 keys[at * _KEY : at * _KEY + _KEY],
+                first + at,
             )
             for at, (status, kind) in enumerate(zip(chunk.status, kinds, strict=True))
             if status <= most and allowed[kind]
         ]
     found.sort()
-    return [key for _, key in found[:n]]
-
-
-def _blank(rows: bytearray, number: int, width: int) -> None:
-    rows[number * width : number * width + width] = bytes(width)
+    return [(key, number) for _, key, number in found[:n]]
 
 
 def _raw(key: str) -> bytes:

@@ -185,6 +185,9 @@ def test_outside_content_taints_the_session_and_what_is_written_without_one(harn
     story = harness.story()
     assert story["tainted"] and story["events"][-1]["what"] == "tool"
     assert harness.state() == "quarantined"
+    opened = story["events"][0]
+    note = harness.person.json("remember", "Once more.", "--agent", "claude-code", "--home", str(harness.home))
+    assert opened["event"] == "open" and opened["reason"].endswith(note["session"]), "where to look for such notes"
     harness.transcript.write_text((DATA / "transcript.jsonl").read_text())
     harness.quiet("stop")
     reader = {"MEMORANDA_AGENT": "reader"}  # the other one was shown a quarantined note above

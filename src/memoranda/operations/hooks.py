@@ -110,8 +110,11 @@ def _open(context: Context, home: OpenHome, harness: Harness, *, clean: bool) ->
             sessions.tell(context, [session_event(session, context, "open", by="agent")], "A session goes on")
         return
     ambient = sessions.ambient(context)
-    lines = [session_event(session, context, "open", by="hook" if harness.real and clean else "agent")]
-    if harness.real and clean and not sessions.unclosed(context, by=("hook",)):
+    clean = clean and harness.real
+    alone = clean and not sessions.unclosed(context, by=("hook",))
+    beside = f"calls that name no session belong to {sessions.ambient(context, ahead=int(alone))}"
+    lines = [session_event(session, context, "open", by="hook" if clean else "agent", reason=beside)]
+    if alone:
         lines += [session_event(ambient, context, what) for what in ("close", "fresh")]
     sessions.tell(context, lines, "The agent began a session")
 

@@ -121,12 +121,12 @@ class SessionBook:
 
     # Asking
 
-    def ambient(self, context: Context) -> str:
-        """The session of calls that name none: it goes on until a person starts afresh."""
-        return self._ambient(context.user, context.agent)
+    def ambient(self, context: Context, *, ahead: int = 0) -> str:
+        """The session of calls that name none: it goes on until a person starts afresh; `ahead`: after so many."""
+        return self._ambient(context.user, context.agent, ahead)
 
-    def _ambient(self, user: str, agent: str) -> str:
-        epoch = self._epochs.get((user, agent), 0)
+    def _ambient(self, user: str, agent: str, ahead: int = 0) -> str:
+        epoch = self._epochs.get((user, agent), 0) + ahead
         told = f"{self._home.repository.marker.id}\n{user}\n{agent}" + (f"\n{epoch}" if epoch else "")
         return f"ses_{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 

@@ -54,6 +54,7 @@ def test_accepting_one_of_two_heads_supersedes_the_other(
     assert [(item.id, item.text, item.reviewed) for item in items] == [(settled, "Pilot: Eve", True)]
     assert [item.id for item in automatic_context(context, space).items] == [settled]
     assert [note.id for note in list_notes(context, space)] == [settled]
+    assert queue(context, space) == [], "what a reviewed note supersedes waits for nobody"
     assert update(context, space, new, "Pilot: Kai").supersedes == (settled,), "the chain has one head again"
 
 

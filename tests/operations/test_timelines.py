@@ -112,7 +112,8 @@ def test_contested_and_quarantined_are_said_and_the_outside_has_no_word(
     mail = update(eve, space, one.id, "Pilot: Eve, pay her")
     clean = by_id(timeline(context, space, "harbour"))
     assert clean[one.id].contested_by == (two.id,) and clean[two.id].contested_by == (one.id,)
-    assert clean[one.id].state == "head", "a quarantined note only proposes"
+    assert clean[one.id].state == "head" and clean[one.id].superseded_by == (), "a quarantined note only proposes"
+    assert clean[one.id].proposed_by == (mail.id,) and clean[mail.id].state == "proposed"
     assert (clean[mail.id].trust, clean[mail.id].title, clean[mail.id].path) == ("quarantined", "", "")
     assert "Eve" not in repr(clean)
     for reader in (eve, replace(context, person=True)):

@@ -84,8 +84,9 @@ class Waiting:
 def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list[Waiting]:
     """What waits for a review in the nearest Home: everything that is not reviewed, or only these states.
 
-    What was rejected waits no more. Sources are not read back here; `show` does. An agent whose session has met nothing
-    from outside is told of what is quarantined only that it is there. HomeNotFound, InvalidInput.
+    What was rejected waits no more, nor does what a reviewed note supersedes. Sources are not read back here; `show`
+    does. An agent whose session has met nothing from outside is told of what is quarantined only that it is there.
+    HomeNotFound, InvalidInput.
     """
     pass_guards(context, Call("list_reviews"))
     known_words("state", states, STATES)
@@ -93,8 +94,20 @@ def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list
     home.refresh(context)
     found = _in_states(home, states or _WAITING, context.now(), hides(context, home))
     order = {state: n for n, state in enumerate(_WAITING)}
-    waiting = [item for item in found if item.verdict != "reject" or states]
+    settled = _superseded_by_reviewed(home)
+    waiting = [item for item in found if states or (item.verdict != "reject" and item.id not in settled)]
     return sorted(waiting, key=lambda item: (order.get(item.state, len(order)), item.path))
+
+
+@undisturbed
+def _superseded_by_reviewed(home: OpenHome) -> set[str]:
+    """The ids that a note supersedes whose bytes a person has accepted."""
+    catalog = home.indexes.catalog
+    if not catalog.ledger.has_reviews():
+        return set()
+    newer = [row for row in catalog.linked_notes() if row.supersedes]
+    trust = trust_of(catalog, newer)
+    return {old for row in newer if trust[row.blob].state == "reviewed" for old in row.supersedes}
 
 
 @undisturbed

@@ -53,9 +53,9 @@ class Belief:
 class Version:
     """One state of one note: what its file says, since when it is known here, and what was believed of it.
 
-    `state` is head, superseded, corrected (it never held, as is known now), edited (the file says something else by
-    now), moved (to another path), or removed. `recorded_at` is the file's own word. `contested_by` names the
-    notes that contradict it.
+    `state` is head, proposed (it would supersede, and waits for its review), superseded, corrected (it never held, as
+    is known now), edited (the file says something else by now), moved (to another path), or removed. `recorded_at` is
+    the file's own word. `proposed_by` names the notes that would supersede it, `contested_by` those that contradict it.
     """
 
     id: str
@@ -74,6 +74,7 @@ class Version:
     trust: str
     supersedes: tuple[str, ...]
     superseded_by: tuple[str, ...]
+    proposed_by: tuple[str, ...]
     contested_by: tuple[str, ...]
     beliefs: tuple[Belief, ...]
 
@@ -84,6 +85,7 @@ class Version:
             "valid_to": time_or_none(self.valid_to), "known_from": format_instant(self.known_from),
             "known_to": time_or_none(self.known_to), "recorded_at": self.recorded_at, "state": self.state,
             "trust": self.trust, "supersedes": list(self.supersedes), "superseded_by": list(self.superseded_by),
+            "proposed_by": list(self.proposed_by),
             "contested_by": list(self.contested_by), "beliefs": [belief.json() for belief in self.beliefs],
         }  # fmt: skip
 
@@ -119,8 +121,10 @@ def _versions(context: Context, home: OpenHome, subject: str) -> list[Version]:
     found: list[Version] = []
     for chain in {id(chain): chain for chain in chains.values()}.values():
         beliefs = _beliefs(catalog, chain)
+        firm = believed(catalog, chain)
+        loose = [other.link() for other, link in zip(chain, firm, strict=True) if other.link() != link]
         for row in chain:
-            after = _successors(chain, row)
+            after, proposed = _successors(row, firm), _successors(row, loose)
             of_row = beliefs.get(row.row, ())
             state = trust[row.blob].state
             uri, path, about, title = told(home, row, state, hidden)
@@ -128,23 +132,24 @@ def _versions(context: Context, home: OpenHome, subject: str) -> list[Version]:
                 Version(
                     row.id, uri, path, home.name, about, row.kind, title, row.valid_from, row.valid_to,
                     row.known_from, row.known_to, row.recorded_at,
-                    _state(row, of_row, chain), state, row.supersedes, after,
+                    _state(row, of_row, chain, firm), state, row.supersedes, after, proposed,
                     contested.get(row.id, ()) if row.live else (), of_row,
                 )
             )  # fmt: skip
     return found
 
 
-def _successors(chain: Sequence[NoteRow], row: NoteRow) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(other.id for other in chain if row.id in other.supersedes and other.id != row.id))
+def _successors(row: NoteRow, links: Sequence[Link]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(link.id for link in links if row.id in link.supersedes and link.id != row.id))
 
 
-def _state(row: NoteRow, beliefs: Sequence[Belief], chain: Sequence[NoteRow]) -> str:
+def _state(row: NoteRow, beliefs: Sequence[Belief], chain: Sequence[NoteRow], firm: Sequence[Link]) -> str:
     if not row.live:
         then = {other.blob for other in chain if other.id == row.id and other.known_from == row.known_to}
         return "moved" if row.blob in then else "edited" if then else "removed"
     if not beliefs or beliefs[-1].head:
-        return "head"
+        proposes = any(link.id == row.id and set(row.supersedes) - set(link.supersedes) for link in firm)
+        return "proposed" if proposes else "head"
     return "superseded" if beliefs[-1].held is not None else "corrected"
 
 

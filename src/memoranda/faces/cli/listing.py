@@ -120,6 +120,8 @@ def _version(version: Any) -> Iterator[str]:
         yield f"    believed {span}: {told}"
     if version.superseded_by:
         yield f"    superseded by {', '.join(version.superseded_by)}"
+    if version.proposed_by:
+        yield f"    {', '.join(version.proposed_by)} would supersede it, and waits for a review"
     if version.contested_by:
         yield f"    contested by {', '.join(version.contested_by)}"
 

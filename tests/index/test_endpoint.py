@@ -1,0 +1,194 @@
+"""Embeddings over HTTP, against a stand-in for a server: it counts letters, and misbehaves when told to."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda.errors import InvalidInput, Unavailable
+from memoranda.index.embedding import Passage
+from memoranda.index.embedding.endpoint import EndpointEmbedder
+from memoranda.index.lexical import Document
+from memoranda.index.vectors import VectorIndex
+
+LETTERS = "abcdefgh"
+
+
+class StandIn(ThreadingHTTPServer):
+    """In the place of a model: the vector of a text counts the letters a to h. `says` are answers to give first."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.says: list[tuple[int, dict[str, str], bytes | float]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for asked in self.asked for text in asked["input"]]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: StandIn
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append({**asked, "path": self.path})
+        self.server.keys.append(self.headers.get("authorization"))
+        status, headers, body = self.server.says.pop(0) if self.server.says else (200, {}, b"")
+        if isinstance(body, float):
+            time.sleep(body)
+            body = b""
+        if status == 200 and not body:
+            body = vectors_of(asked["input"])
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def vectors_of(texts: list[str]) -> bytes:
+    rows = [[float(text.count(letter)) for letter in LETTERS] for text in texts]
+    data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]
+    return json.dumps({"data": data[::-1]}).encode()  # in another order, as the interface allows
+
+
+@pytest.fixture
+def server() -> Iterator[StandIn]:
+    server = StandIn()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def slept() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def embedder(server: StandIn, tmp_path: Path, slept: list[float]) -> Iterator[EndpointEmbedder]:
+    made = EndpointEmbedder(server.url, "letters", 8, tmp_path / "cache", key="k-1", batch=3, sleep=slept.append)
+    yield made
+    made.close()
+
+
+def embed(embedder: EndpointEmbedder, *texts: str) -> list[bytes]:
+    return embedder.embed([Passage("", text) for text in texts])
+
+
+def test_texts_go_in_batches_and_vectors_come_in_their_order(server: StandIn, embedder: EndpointEmbedder) -> None:
+    found = embed(embedder, "a", "bb", "ab", "h", "")
+    assert found == [bytes([127, *[0] * 7]), bytes([0, 127, *[0] * 6]), bytes([127, 127, *[0] * 6]),
+                     bytes([*[0] * 7, 127]), bytes(8)]  # fmt: skip
+    assert [asked["input"] for asked in server.asked] == [["a", "bb", "ab"], ["h"]]
+    assert {(asked["path"], asked["model"]) for asked in server.asked} == {("/v1/embeddings", "letters")}
+    assert set(server.keys) == {"Bearer k-1"}
+
+
+def test_a_text_is_asked_for_once_by_model_and_content(server: StandIn, tmp_path: Path) -> None:
+    first = EndpointEmbedder(server.url, "letters", 8, tmp_path, key="secret-key-value")
+    before = embed(first, "a", "b", "a")
+    first.close()
+    again = EndpointEmbedder(server.url, "letters", 8, tmp_path)
+    assert embed(again, "b", "a", "c")[:2] == [before[1], before[0]]
+    again.close()
+    assert server.texts == ["a", "b", "c"]
+    other = EndpointEmbedder(server.url, "other letters", 8, tmp_path)
+    embed(other, "a")
+    other.close()
+    assert server.texts == ["a", "b", "c", "a"]
+    assert not any(b"secret-key-value" in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_an_index_embeds_a_note_once_and_finds_it(server: StandIn, embedder: EndpointEmbedder, tmp_path: Path) -> None:
+    notes = [Document(f"{n:040x}", "", "", text, (), ("in:notes",)) for n, text in enumerate(["aab", "ccd", "hhg"])]
+    for place in ("one", "two"):  # the second is a rebuild
+        index = VectorIndex.open(tmp_path / place, embedder)
+        index.apply(notes)
+        assert index.search("cd", lambda _: 1.0).nearest(1)[0][0] == notes[1].key
+        index.close()
+    assert sorted(server.texts) == ["aab", "ccd", "cd", "hhg"]
+
+
+def test_it_tries_again_later_and_later(server: StandIn, embedder: EndpointEmbedder, slept: list[float]) -> None:
+    server.says = [(503, {}, b""), (500, {}, b""), (429, {"Retry-After": "7"}, b"")]
+    assert embed(embedder, "a") == [bytes([127, *[0] * 7])]
+    assert len(server.asked) == 4
+    assert 0.375 <= slept[0] <= 0.625 and slept[1] == 2 * slept[0]
+    assert slept[2] == 7.0
+
+
+def test_it_gives_up_and_says_so_and_what_it_has_is_kept(server: StandIn, embedder: EndpointEmbedder) -> None:
+    server.says = [(200, {}, b""), *[(503, {}, b"")] * 5]
+    with pytest.raises(Unavailable, match=r"does not answer.*503, 5 times"):
+        embed(embedder, "a", "b", "c", "d")
+    embed(embedder, "a", "b", "c", "d")
+    assert server.asked[-1]["input"] == ["d"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 302])
+def test_a_refusal_is_not_tried_again(server: StandIn, embedder: EndpointEmbedder, status: int) -> None:
+    server.says = [(status, {"Location": server.url + "/elsewhere"}, b"")]
+    with pytest.raises(Unavailable, match=f"refuses.*{status}"):
+        embed(embedder, "a")
+    assert len(server.asked) == 1
+
+
+def test_a_slow_server_is_not_waited_for(server: StandIn, slept: list[float]) -> None:
+    server.says = [(200, {}, 1.0)] * 2
+    embedder = EndpointEmbedder(server.url, "letters", 8, wait=0.05, tries=2, sleep=slept.append)
+    with pytest.raises(Unavailable, match=r"does not answer.*(timed out|Timeout)"):
+        embed(embedder, "a")
+    assert len(slept) == 1
+
+
+def test_nobody_there(slept: list[float]) -> None:
+    embedder = EndpointEmbedder("http://127.0.0.1:9", "letters", 8, tries=2, wait=1, sleep=slept.append)
+    with pytest.raises(Unavailable, match="does not answer"):
+        embed(embedder, "a")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>", b"{}", b'{"data": 5}', b'{"data": []}', b'{"data": [{"index": 0, "embedding": [1, 2]}]}',
+        b'{"data": [{"index": 1, "embedding": [1,2,3,4,5,6,7,8]}]}',
+        b'{"data": [{"index": 0, "embedding": "AAAA"}]}',
+        b'{"data": [{"index": 0, "embedding": [1,2,3,4,5,6,7,NaN]}]}',
+        b'{"data": [{"index": 0, "embedding": [1,2,3,4,5,6,7,1e300]}]}',
+        b'{"data": [{"index": 0, "embedding": [1,2,3,4,5,6,7,null]}]}',
+        b'{"data": [{"index": 0, "embedding": [1,2,3,4,5,6,7,8]}, {"index": 1, "embedding": [1,2,3,4,5,6,7,8]}]}',
+        b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_no_vector_is_an_error(server: StandIn, embedder: EndpointEmbedder, body: bytes) -> None:
+    server.says = [(200, {}, body)]
+    with pytest.raises(Unavailable, match="something else than vectors"):
+        embed(embedder, "a")
+    assert embed(embedder, "a") == [bytes([127, *[0] * 7])]  # nothing of it was kept
+
+
+def test_what_cannot_be_an_endpoint_is_refused() -> None:
+    with pytest.raises(InvalidInput):
+        EndpointEmbedder("file:///etc/passwd", "m", 8)
+    with pytest.raises(InvalidInput):
+        EndpointEmbedder("http://127.0.0.1", "m", 9)

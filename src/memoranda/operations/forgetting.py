@@ -92,8 +92,9 @@ def forget(
         raise InvalidInput("Nothing is selected.", remedy="Name an id, --subject, --session or --source.")
     home = _home_of(context, space, what)
     for _ in range(_ROUNDS):
-        lineage = Lineage(home)
-        cascade = lineage.cascade(_seeds(home, lineage, what))
+        with home.indexes.lock:
+            lineage = Lineage(home)
+            cascade = lineage.cascade(_seeds(home, lineage, what))
         plan = _planned(context, space, home, lineage, cascade, what.single(), erase)
         plan = replace(plan, reason=" ".join(reason.split()))
         if dry_run or not cascade.taken:
@@ -105,9 +106,9 @@ def forget(
 
 def _with_successors(context: Context, space: Space, home: OpenHome, done: Forgotten, reason: str) -> Forgotten:
     """An erasing holds nobody off before it begins: who superseded a note of these chains meanwhile, ends with them."""
-    catalog = home.indexes.catalog
     gone = {item.id for item in done.removed}
-    newer = sorted({new for item in gone for new in catalog.successors(item)} - gone)
+    with home.indexes.lock:
+        newer = sorted({new for item in gone for new in home.indexes.catalog.successors(item)} - gone)
     if not newer:
         return done
     more = forget(context, space, Selection(tuple(newer)), erase=done.erased, reason=reason)
@@ -122,9 +123,10 @@ def _home_of(context: Context, space: Space, what: Selection) -> OpenHome:
 
     def look(home: OpenHome) -> bool | None:
         home.refresh(context)
-        catalog = home.indexes.catalog
-        kept = {item[0] for item in catalog.db.execute("SELECT about FROM kept_out")}
-        return all(name in kept or catalog.knows(name) for name in what.ids) or None
+        with home.indexes.lock:
+            catalog = home.indexes.catalog
+            kept = {item[0] for item in catalog.db.execute("SELECT about FROM kept_out")}
+            return all(name in kept or catalog.knows(name) for name in what.ids) or None
 
     if what.ids and (found := first_found(space.homes(), look)) is not None:
         return found[0]
@@ -220,7 +222,8 @@ def _planned(
     if not context.person:
         cascade = cascade.without_said()
         _refuse_agent(context, home, cascade, single=single, erase=erase, met_outside=bool(met.taint))
-    stays, quotes = quoting(home, lineage, cascade)
+    with home.indexes.lock:
+        stays, quotes = quoting(home, lineage, cascade)
     quotes += tuple(citing_elsewhere(context, space, home, lineage, cascade))
     return Plan(home, lineage, cascade, erase, context.person, stays, quotes)
 
@@ -229,13 +232,14 @@ def _refuse_agent(
     context: Context, home: OpenHome, cascade: Cascade, *, single: bool, erase: bool, met_outside: bool
 ) -> None:
     """An agent forgets a note of its own that nobody reviewed; everything else is for a person at a terminal."""
-    catalog = home.indexes.catalog
-    wrote = catalog.ledger.wrote(v.blob for v in cascade.all_versions())
+    with home.indexes.lock:
+        ledger = home.indexes.catalog.ledger
+        wrote = ledger.wrote(v.blob for v in cascade.all_versions())
+        reviewed = any(ledger.reviews(note_id=note_id) for note_id in cascade.notes)
     own = all(
         (w := wrote.get(v.blob)) is not None and w.vouched and w.agent == context.agent and w.user == context.user
         for v in cascade.all_versions()
     )
-    reviewed = any(catalog.ledger.reviews(note_id=note_id) for note_id in cascade.notes)
     clean = met_outside and not all(w.taint for w in wrote.values())
     why = (
         "Its history would go too." if erase else
@@ -285,9 +289,10 @@ def _take_away(context: Context, plan: Plan) -> bool:
     def build(_at: datetime) -> Draft:
         nonlocal overtaken
         home.indexes.catch_up()
-        catalog = home.indexes.catalog
         known = plan.lineage.versions
-        overtaken = any(new not in known for old in cascade.notes for new in catalog.successors(old))
+        with home.indexes.lock:
+            catalog = home.indexes.catalog
+            overtaken = any(new not in known for old in cascade.notes for new in catalog.successors(old))
         if overtaken:
             raise _Overtaken("Somebody superseded a note that is about to go.")
         count, of = (len(cascade.notes), "note") if cascade.notes else (len(cascade.entries), "journal entrie")

@@ -68,7 +68,8 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     pass_guards(context, Call("import", writes=True, fields=(("name of the folder", name),), rules=home.rules))
     home.refresh(context)
     target = f"memory/notes/{slug(name) or 'imported'}"
-    present = home.indexes.catalog.blobs()
+    with home.indexes.lock:
+        present = home.indexes.catalog.blobs()
     run = _Run(context, home, source, target, present, space.met(context, home))
     files = sorted(markdown_files(source, run.left))
     with home.repository.many():

@@ -85,7 +85,7 @@ class EndpointEmbedder:
         texts = [f"{passage.title}\n{passage.text}" if passage.title else passage.text for passage in passages]
         return self._all([self._prefixes[0] + text[: self._characters] for text in texts])
 
-    def embed_question(self, text: str, weigh: Weigh) -> bytes:  # noqa: ARG002: it reads whole sentences
+    def embed_question(self, text: str, weigh: Weigh) -> bytes:  # noqa: ARG002
         return self._all([self._prefixes[1] + text[: self._characters]])[0]
 
     def _all(self, texts: Sequence[str]) -> list[bytes]:

@@ -277,3 +277,41 @@ def test_a_process_of_its_own_says_nothing_either(person: Person) -> None:
             env=person.env | {"PYTHONASYNCIODEBUG": "1"}, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode in (3, 6) and not leaks(done.stdout + done.stderr)
+
+
+def test_a_server_says_nothing_of_what_it_cannot_understand(person: Person) -> None:
+    """Over the protocol itself: what is no request, no known tool or resource, an answer that nobody waits for."""
+    prose, place = PLANTED["prose"], ["--home", str(person.home())]
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": prose, "version": TOKEN}}
+    sent: list[Any] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        prose,
+        {"id": 2, "method": "tools/call", "params": {"name": TOKEN, "arguments": prose}},
+        {"id": 3, "method": "tools/call", "params": {"name": TOKEN, "arguments": {"text": prose}}},
+        {"id": 4, "method": "tools/call", "params": {"name": "nas_remember", "arguments": {"text": prose}}},
+        {
+            "id": 5,
+            "method": "tools/call",
+            "params": {"name": "nas_recall", "arguments": {"query": prose, TOKEN: TOKEN}},
+        },
+        {"id": 6, "method": "resources/read", "params": {"uri": f"nas://{TOKEN}"}},
+        {"id": 7, "method": "prompts/get", "params": {"name": TOKEN}},
+        {"method": f"notifications/{TOKEN}", "params": {"x": prose}},
+        {"id": 8, "result": {"x": prose}},
+        {"id": 9, "method": "ping"},
+    ]
+    lines = [line if isinstance(line, str) else json.dumps({"jsonrpc": "2.0"} | line) for line in sent]
+    server = subprocess.Popen(
+        [sys.executable, "-X", "dev", "-m", "memoranda", "mcp", *place], env=person.env, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.write("".join(f"{line}\n" for line in lines))
+    server.stdin.flush()
+    said = []
+    while not any('"id":9' in line for line in said):
+        said.append(server.stdout.readline())
+        assert said[-1], "the server ended"
+    out, err = server.communicate(timeout=60)
+    assert not leaks("".join(said) + out + err)

@@ -101,7 +101,7 @@ def build(service: Service, instructions: str = INSTRUCTIONS) -> Server[Any]:
         context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         if str(params.uri) != CONTEXT_URI:
-            raise MCPError(types.INVALID_PARAMS, f"The one resource is {CONTEXT_URI}.", {"uri": str(params.uri)})
+            raise MCPError(types.INVALID_PARAMS, f"The one resource is {CONTEXT_URI}.")
         try:
             work = partial(service.context_resource, _client_of(context))
             text = await anyio.to_thread.run_sync(work, limiter=limiter)

@@ -65,11 +65,11 @@ def _writers(root: Path, count: int, notes: int, turn: int) -> float:
 
 def _write(root: Path, notes: int, seed: int) -> None:
     """One writer: says when it is open, waits for the word, writes, and says when all is committed."""
-    written = [NewNote(text, subject=subject(n % 40)) for n, text in enumerate(texts(notes, seed=1000 + seed))]
+    written = [NewNote(text, subject=subject(n % 40)) for n, text in enumerate(texts(notes + 1, seed=1000 + seed))]
     who = context()
     with opened(root) as (space, home):
-        home.repository.snapshot()
-        _ = home.sessions  # an open Home has read what is known of its sessions, other rounds' notes included
+        remember(who, space, written.pop())  # afterwards the Home is open, with all that the notes before have left
+        home.repository.flush()
         print("open", flush=True)
         sys.stdin.readline()
         for note in written:

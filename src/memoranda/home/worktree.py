@@ -154,14 +154,14 @@ class Worktree:
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a regular file that no link leads to; None for anything else, or when it has just gone."""
-        folder = self.root
-        for step in name.split("/")[:-1]:
-            folder = folder / step
-            if folder.is_symlink():
-                return None
+        at = name.find("/")
         try:
+            while at >= 0:
+                if stat.S_ISLNK(os.lstat(self._base + name[:at]).st_mode):
+                    return None
+                at = name.find("/", at + 1)
             descriptor = os.open(
-                self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                self._base + name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             )  # not blocking: a FIFO that bears the name of a note must not stop us
         except OSError:
             return None

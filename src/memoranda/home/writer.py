@@ -161,7 +161,7 @@ class Writer:
         path, blob, content, seq = self._open
         if change.appended and path == change.path and seq == self._log.last and worktree.untouched(path, blob):
             return blob, content  # nobody has written since our own last append: the usual case
-        if not change.appended and change.data is not None and not change.laid and not worktree.exists(change.path):
+        if change.data is not None and not change.laid and not worktree.exists(change.path):
             return None, b""
         old = self._contents.known(self._contents.snapshot())(change.path)
         if not change.appended or old is None:
@@ -175,23 +175,28 @@ class Writer:
         return old, data
 
     def _follow_open(self, change: Change) -> None:
-        """Brings the open journal to what other processes have appended to it since, from their records."""
+        """Brings the open journal to what others have appended to it since, or begun it with, from their records."""
         path, blob, content, seq = self._open
-        if not change.appended or path != change.path or seq == self._log.last:
+        if not change.appended or (path == change.path and seq == self._log.last):
             return
-        pieces = [content]
+        pieces = [content] if path == change.path else []
         for files in self._log.changes_after(seq) or ():
             for found in files:
-                if found.path == path:
-                    if not found.appended or found.old != blob or found.new is None:
-                        return
-                    blob = found.new
-                    pieces.append(found.data)
+                if found.path != change.path:
+                    continue
+                if found.new is None or found.outside:
+                    return
+                if not found.appended and found.old is None:
+                    pieces = []  # it begins here
+                elif not (found.appended and pieces and found.old == blob):
+                    return
+                blob = found.new
+                pieces.append(found.data)
             seq += 1
-        if seq == self._log.last:  # else records in between are committed and forgotten already
+        if pieces and seq == self._log.last:  # else records in between are committed and forgotten already
             content = b"".join(pieces)
-            self._open = (path, blob, content, seq)
-            self._contents.worktree.verify(path, blob, content)
+            self._open = (change.path, blob, content, seq)
+            self._contents.worktree.verify(change.path, blob, content)
 
     def may_append(self, path: str) -> bool:
         """False for a file of the branch while a person has a merge, a rebase or the like under way.

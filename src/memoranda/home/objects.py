@@ -244,6 +244,8 @@ def _varint(number: int) -> bytes:
 
 def _entry_header(kind: int, size: int) -> bytes:
     first, size = kind << 4 | size & 15, size >> 4
+    if size <= 0x7F:
+        return bytes((first | 0x80, size)) if size else bytes((first,))
     out = bytearray()
     while size:
         out.append(first | 0x80)
@@ -255,6 +257,8 @@ def _entry_header(kind: int, size: int) -> bytes:
 def _offset_bytes(distance: int) -> bytes:
     out = [distance & 0x7F]
     distance >>= 7
+    if 0 < distance <= 0x80:
+        return bytes((distance - 1 | 0x80, out[0]))
     while distance:
         distance -= 1
         out.append(distance & 0x7F | 0x80)
@@ -327,12 +331,11 @@ def delta(base: bytes, target: bytes) -> bytes:
         else:
             tail = _common_end(base, target, min(size, wanted) - head)
     middle = target[head : wanted - tail]
-    out = [_varint(size), _varint(wanted), _copies(0, head)]
-    for at in range(0, len(middle), 127):
-        piece = middle[at : at + 127]
-        out += [bytes((len(piece),)), piece]
-    out.append(_copies(size - tail, tail))
-    return b"".join(out)
+    sizes, before, behind = _varint(size) + _varint(wanted), _copies(0, head), _copies(size - tail, tail)
+    if 0 < len(middle) <= 127:
+        return b"".join((sizes, before, bytes((len(middle),)), middle, behind))
+    pieces = [middle[at : at + 127] for at in range(0, len(middle), 127)]
+    return b"".join((sizes, before, *[bytes((len(piece),)) + piece for piece in pieces], behind))
 
 
 def _one_place(base: bytes, target: bytes) -> tuple[int, int]:

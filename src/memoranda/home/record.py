@@ -52,13 +52,13 @@ class Record:
 _ENCODER = json.JSONEncoder(separators=(",", ":"))  # once: `json.dumps` makes another one for every call
 
 
-@dataclass(frozen=True, slots=True)
 class Unread:
     """A whole record as it lies at `at` of `buffer`: most of what other processes wrote is never asked for."""
 
-    seq: int
-    buffer: bytes
-    at: int
+    __slots__ = ("at", "buffer", "seq")  # no dataclass: each of many processes makes one for each note of the others
+
+    def __init__(self, seq: int, buffer: bytes, at: int) -> None:
+        self.seq, self.buffer, self.at = seq, buffer, at
 
     def record(self) -> Record:
         found = decode(self.buffer, self.at, self.seq)

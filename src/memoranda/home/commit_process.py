@@ -29,6 +29,7 @@ from memoranda.home.worktree import Worktree
 
 _LOCK = "committing.lock"
 _LOOK = 0.01  # seconds between two looks at the log
+_BETWEEN = 0.1  # seconds from group to group while more is coming: each folder is written whole once a group
 _LATER = 0.1  # seconds until a held-up commit is tried again
 _PATIENCE = 10.0  # seconds that it is given to end
 _IDLE = 2.0  # seconds without a record after which it ends
@@ -101,8 +102,8 @@ class CommitProcess:
 
 def main() -> None:
     """Commits what the log holds until nothing more comes, or the process that started this one has ended."""
-    root, replica, group, parent = sys.argv[1:]
-    committer.GROUP = int(group)
+    root, replica, most, parent = sys.argv[1:]
+    committer.GROUP = int(most)
     layout = layout_of(Path(root))
     store = DiskStore(layout, Git(layout), system_clock)
     log = IntakeLog(layout.own)
@@ -112,22 +113,25 @@ def main() -> None:
     log.skip_to(place.segment, place.offset, place.seq)
     erasings = layout.own / "erased" / "generation"
     generation = _changed(erasings)
-    pause, done, mark, heard = 0.0, (0, 0), (0, 0), time.monotonic()
+    done, mark, heard, began = (0, 0), (0, 0), time.monotonic(), 0.0
+    pause = 0.0
     while os.getppid() == int(parent) and not select.select([sys.stdin], [], [], pause)[0]:
-        now = log.mark()
-        if now != mark:
-            mark, heard = now, time.monotonic()
-        elif time.monotonic() - heard > _IDLE:
+        now, clock = log.mark(), time.monotonic()
+        coming = now != mark
+        if coming:
+            mark, heard = now, clock
+        elif clock - heard > _IDLE:
             break
         if _changed(erasings) != generation:
             break  # the files that Git holds open here may be those of what was erased
         pause = _LOOK
-        if now != done:
-            reason = committing.flush(wait=False)
-            if reason is None:
-                done = now
-            elif reason != committer.JUST_NOW:
-                pause = _LATER
+        if now == done or (coming and clock - began < _BETWEEN):
+            continue
+        reason = committing.flush(wait=False)
+        if reason is None:
+            done, began = now, clock
+        elif reason != committer.JUST_NOW:
+            pause = _LATER
     store.close()
 
 

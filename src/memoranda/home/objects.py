@@ -20,6 +20,7 @@ KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 _OFS_DELTA = 6
 _WINDOW_BITS = 11
 _WINDOW = 1 << _WINDOW_BITS
+_MANY = 256  # objects from which on time counts more than space
 _SHORT = 4096  # bytes up to which two strings are compared as one number
 _MOST_DELTAS = 120  # in a row: a reader has to undo them one after the other, a writer saves a whole journal
 
@@ -373,7 +374,7 @@ def write_pack(objects: Iterable[GitObject], write: Callable[[bytes], object], c
     An object whose `base` stands earlier in the same pack is written as a delta when that is shorter.
     """
     digest = hashlib.sha1(usedforsecurity=False)
-    at = 0
+    at, many = 0, count > _MANY
 
     def out(data: bytes) -> None:
         nonlocal at
@@ -395,7 +396,9 @@ def write_pack(objects: Iterable[GitObject], write: Callable[[bytes], object], c
                 header = _entry_header(_OFS_DELTA, len(change)) + _offset_bytes(offset - base[0])
                 entry = header + _deflated(change)
         if not entry:
-            entry = _entry_header(KINDS[item.kind], len(item.data)) + _deflated(item.data)
+            stored = many and item.kind == "tree"  # half of it are ids; when packs are joined most become deltas
+            packed = zlib.compress(item.data, 0) if stored else _deflated(item.data)
+            entry = _entry_header(KINDS[item.kind], len(item.data)) + packed
         if item.kind == "tree" or item.base:
             seen[item.oid] = (offset, depth, item.data)
             if base is not None and item.base:

@@ -222,6 +222,8 @@ class Committer:
 
     def _flush(self, *, patient: bool) -> str | None:
         self._refs.unlock()  # nobody else of ours is at work now: these locks are a killed process's
+        # Before anything is committed: whoever is killed on the way leaves records, and so a reason to come here again.
+        self._store.sweep(alone=True, holds=False)
         if (self._layout.own / "erasing" / "plan.json").exists():
             return "an erasing has to be finished first"
         reason = None

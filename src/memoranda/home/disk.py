@@ -141,10 +141,11 @@ class DiskStore:
         """What a killed writer of this Home left half-written in the folder of packs."""
         return [str(path.relative_to(self._layout.common_dir.parent)) for path in self._dead()]
 
-    def sweep(self, *, alone: bool = False) -> None:
+    def sweep(self, *, alone: bool = False, holds: bool = True) -> None:
         """Removes the leftovers; who knows to be `alone` need not ask whether their writers live."""
         for path in self._dead(alone=alone):
-            path.unlink(missing_ok=True)
+            if holds or path.suffix != ".keep":
+                path.unlink(missing_ok=True)
 
     def _dead(self, *, alone: bool = False) -> Iterator[Path]:
         folder = self._layout.objects / "pack"

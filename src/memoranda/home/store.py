@@ -42,8 +42,11 @@ class ObjectStore(Protocol):
     def release(self, handle: object) -> None:
         """The refs have moved: what `put` kept is reachable now."""
 
-    def sweep(self, *, alone: bool = False) -> None:
-        """Removes what killed writers left half-written; `alone`: nobody else is writing at this moment."""
+    def sweep(self, *, alone: bool = False, holds: bool = True) -> None:
+        """Removes what killed writers left half-written, and with `holds` what held their objects against clean-up.
+
+        `alone`: nobody else is writing at this moment.
+        """
 
     def get(self, name: str) -> GitObject | None:
         """The object named by an id, or by `<commit>:<path>`."""

@@ -189,3 +189,40 @@ def test_an_id_is_plain(stage: Stage, note_id: str) -> None:
     assert "old account" in stage.loaded() and "4711" not in stage.loaded()
     with pytest.raises(MemorandaError):
         stage.show(note_id)
+
+
+@pytest.mark.parametrize("session", ["ses_closed", "ses_of_bob", "former ambient"])
+def test_what_is_met_in_a_session_that_is_closed_or_not_ones_own_is_kept(stage: Stage, session: str) -> None:
+    """Reading in it and leaving it out afterwards launders nothing."""
+    opened(stage, "ses_closed", "hook")
+    closed(stage, "ses_closed")
+    opened(stage, "ses_of_bob", "hook", "bob")
+    if session == "former ambient":
+        session = stage.remember("Plain.").session
+        closed(stage, session)
+        stage.home.sessions.tell(stage.agent(), [event(session, stage.agent(), "fresh")], "fresh")
+    assert stage.state(stage.remember("Before.").id) == "unreviewed"
+    stage.outside("Mail.", "eve", session="ses_eve")
+    note = stage.remember(EVIL, "eve", session="ses_eve")
+    read(stage.agent(session=session), stage.space, note.id)
+    for restarted in (False, True):
+        assert stage.state(stage.remember(f"Copied {restarted}.").id) == "quarantined"
+        stage.restart(without_indexes=True)
+
+
+def test_what_a_session_met_itself_stays_when_the_one_that_it_inherits_from_is_closed(stage: Stage) -> None:
+    said = stage.outside("Mail.", session="ses_a")
+    read(stage.agent(session="ses_b"), stage.space, said.id)
+    closed(stage, "ses_a")
+    assert stage.state(stage.remember("Copied.", session="ses_b").id) == "quarantined"
+
+
+def test_a_clock_set_back_closes_nothing_behind_a_taint(stage: Stage) -> None:
+    from datetime import timedelta
+
+    opened(stage, "ses_a", "agent")
+    closed(stage, "ses_a")
+    stage.now -= timedelta(days=30)
+    stage.outside("Mail.", session="ses_a")
+    stage.restart(without_indexes=True)
+    assert stage.state(stage.remember("Copied.").id) == "quarantined"

@@ -29,7 +29,7 @@ CREATE INDEX IF NOT EXISTS ledger_session ON ledger (session);
 CREATE INDEX IF NOT EXISTS ledger_tainted ON ledger (about) WHERE taint != '[]';
 CREATE TABLE IF NOT EXISTS sessions (
   line TEXT PRIMARY KEY, session TEXT NOT NULL, event TEXT NOT NULL, at INTEGER, user TEXT, agent TEXT, reason TEXT,
-  source TEXT, what TEXT, vouched INTEGER NOT NULL) WITHOUT ROWID;
+  source TEXT, what TEXT, vouched INTEGER NOT NULL, replica TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sessions_session ON sessions (session);
 CREATE TABLE IF NOT EXISTS reviews (
   line TEXT PRIMARY KEY, id TEXT NOT NULL, blob TEXT NOT NULL, at INTEGER, replica TEXT NOT NULL,
@@ -135,13 +135,23 @@ class Testimony:
         return found
 
     def session_events(self, session: str | None = None) -> Iterator[SessionEvent]:
-        """What befell all sessions, or one of them, in the order of time."""
+        """What befell all sessions, or one of them, in the order in which it did.
+
+        Of one replica its own numbers tell the order, since a clock can be set back; between replicas, the times.
+        """
         where, values = ("WHERE session = ?", (session,)) if session is not None else ("", ())
         query = (
-            "SELECT session, event, at, user, agent, reason, source, what, vouched"
-            f" FROM sessions {where} ORDER BY at, event != 'open', line"
+            "SELECT session, event, at, user, agent, reason, source, what, vouched, replica"
+            f" FROM sessions {where} ORDER BY n, event != 'open', line"
         )
-        for r in self._db.execute(query, values):
+        latest: dict[str, int] = {}
+        timed = []
+        for place, r in enumerate(self._db.execute(query, values).fetchall()):
+            at = r[2] or 0
+            if r[8]:
+                at = latest[r[9]] = max(at, latest.get(r[9], at))
+            timed.append((at, place, r))
+        for _, _, r in sorted(timed, key=lambda item: item[:2]):
             yield SessionEvent(r[0], r[1], from_ms(r[2]), r[3], r[4], r[5], r[6], r[7], bool(r[8]))
 
     def by_session(self, session: str) -> list[str]:
@@ -287,9 +297,10 @@ def _session(db: sqlite3.Connection, line: Line) -> None:
         return
     values = (
         line.name, f["session"], str(f.get("event")), _instant(f.get("at")), _text(f, "user"), _text(f, "agent"),
-        _text(f, "reason"), _text(f, "source"), _text(f, "what") or _text(f, "by"), line.vouched,
+        _text(f, "reason"), _text(f, "source"), _text(f, "what") or _text(f, "by"), line.vouched, line.replica,
+        n if isinstance(n := f.get("n"), int) else 0,
     )  # fmt: skip
-    db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
 def _review(db: sqlite3.Connection, line: Line) -> None:

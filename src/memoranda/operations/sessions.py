@@ -36,7 +36,7 @@ class _Session:
     taint: Taint = CLEAN
     private: bool = False
     opened_by: str | None = None
-    closed: bool = False
+    open_for: set[tuple[object, object]] = field(default_factory=set)  # users and agents that are at work in it
     vouched: bool = False  # whether user and agent are known from a line that is
     since: datetime | None = None  # when it first met something from outside
 
@@ -97,6 +97,10 @@ class SessionBook:
             known = self._sessions.setdefault(session, _Session())
             if vouched > known.vouched or known.user is None:
                 known.user, known.agent, known.vouched = fields.get("user"), fields.get("agent"), vouched
+            pair = (fields.get("user"), fields.get("agent"))
+            if event in ("open", "taint", "private"):
+                # Also in a session that was closed, or is somebody else's: what he met there goes on with him.
+                known.open_for.add(pair)
             if event == "taint":
                 at = fields.get("at")
                 since = parse_instant(at) if isinstance(at, str | datetime) else None
@@ -109,15 +113,13 @@ class SessionBook:
                 )  # fmt: skip
             elif event == "private":
                 known.private = True
-            elif event == "open":
-                known.closed = False  # a session that is taken up again brings along what it had met
-                if known.opened_by is None:
-                    known.opened_by = str(fields.get("by")) if vouched else "agent"
+            elif event == "open" and known.opened_by is None:
+                known.opened_by = str(fields.get("by")) if vouched else "agent"
             elif event == "close" and vouched:
-                known.closed = True
+                known.open_for.discard(pair)
             elif event == "fresh" and vouched:
-                pair = (str(fields.get("user")), str(fields.get("agent")))
-                self._epochs[pair] = self._epochs.get(pair, 0) + 1
+                who = (str(fields.get("user")), str(fields.get("agent")))
+                self._epochs[who] = self._epochs.get(who, 0) + 1
 
     # Asking
 
@@ -145,20 +147,17 @@ class SessionBook:
             if known is None:
                 opening = (event(session, context, "open", by="agent" if context.session else "ambient"),)
                 known = _Session()
-            if known.opened_by in CLEAN_STARTERS and self._open(session, known) and self._own(context, known):
+            pair = (context.user, context.agent)
+            if known.opened_by in CLEAN_STARTERS and pair == (known.user, known.agent) and pair in known.open_for:
                 return Met(session, known.taint, known.private, opening)
             taint, private = known.taint, known.private
             for other in self._open_ones(context):
                 taint, private = taint | other.taint, private or other.private
             return Met(session, taint, private, opening)
 
-    def _own(self, context: Context, known: _Session) -> bool:
-        """Whether a session is of this user and agent: naming somebody else's takes nobody's innocence over."""
-        return (known.user, known.agent) == (context.user, context.agent)
-
     def _open_ones(self, context: Context) -> list[_Session]:
         pair = (context.user, context.agent)
-        return [s for name, s in self._sessions.items() if (s.user, s.agent) == pair and self._open(name, s)]
+        return [s for s in self._sessions.values() if pair in s.open_for]
 
     def unclosed(self, context: Context, *, by: tuple[str, ...] = ()) -> list[str]:
         """The ids of the sessions of this user and agent that nobody has closed; `by`: opened by these only."""
@@ -166,9 +165,7 @@ class SessionBook:
             return [
                 session
                 for session, known in self._sessions.items()
-                if not known.closed
-                and (known.user, known.agent) == (context.user, context.agent)
-                and (not by or known.opened_by in by)
+                if (context.user, context.agent) in known.open_for and (not by or known.opened_by in by)
             ]
 
     def knows(self, session: str) -> bool:
@@ -179,7 +176,7 @@ class SessionBook:
     def closed(self, session: str) -> bool:
         """Whether this session was closed, and nobody has taken it up since."""
         known = self._sessions.get(session)
-        return known is not None and known.closed
+        return known is not None and (known.user, known.agent) not in known.open_for
 
     def roots_of(self, session: str) -> frozenset[Root]:
         """What this session itself has met, without what it inherits from others."""
@@ -189,19 +186,12 @@ class SessionBook:
     def open_taint(self) -> Taint:
         """What any open session of this Home has met: an edit that is found meanwhile may have come from it."""
         with self._lock:
-            return inherit(CLEAN, [known.taint for name, known in self._sessions.items() if self._open(name, known)])
+            return inherit(CLEAN, [known.taint for known in self._sessions.values() if known.open_for])
 
     def tainted_since(self) -> datetime | None:
         """When the first of the open sessions met something from outside."""
         with self._lock:
-            times = [s.since for name, s in self._sessions.items() if s.since is not None and self._open(name, s)]
-            return min(times, default=None)
-
-    def _open(self, session: str, known: _Session) -> bool:
-        """An ambient session also ends when a person has started afresh."""
-        if known.closed or known.opened_by != "ambient" or known.user is None or known.agent is None:
-            return not known.closed
-        return session == self._ambient(known.user, known.agent)
+            return min((s.since for s in self._sessions.values() if s.since is not None and s.open_for), default=None)
 
     # Telling
 
@@ -220,7 +210,8 @@ class SessionBook:
         if context.person:
             return
         met = self.met(context)
-        fresh = [root for root in roots if root not in met.taint.roots]
+        # What it only inherits it would lose when the session that it comes from is closed.
+        fresh = [root for root in roots if root not in self.roots_of(met.session)]
         if not fresh:
             return
         lines = [

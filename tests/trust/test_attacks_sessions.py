@@ -13,6 +13,7 @@ from memoranda.operations import listing, reviewing
 from memoranda.operations.journaling import Turn, append
 from memoranda.operations.reading import read
 from memoranda.operations.remembering import NewNote, remember, update
+from memoranda.operations.session_desk import session_fresh
 from memoranda.operations.sessions import event
 from memoranda.operations.space import Space
 from trust.stage import Stage
@@ -226,3 +227,22 @@ def test_a_clock_set_back_closes_nothing_behind_a_taint(stage: Stage) -> None:
     stage.outside("Mail.", session="ses_a")
     stage.restart(without_indexes=True)
     assert stage.state(stage.remember("Copied.").id) == "quarantined"
+
+
+def test_what_another_process_met_counts_at_once(stage: Stage) -> None:
+    """A server that lives on and a command beside it are one agent."""
+    with stage._opened() as server:
+        first = remember(stage.agent(), server, NewNote("Before."))
+        for n in range(3):
+            stage.outside(f"Mail {n}.")
+            if n == 2:  # also when the log went on in another file meanwhile
+                assert stage.home.repository.flush() is None
+                stage.home.repository._make_safe()
+                stage.home.repository._log.rotate()
+            assert stage.state(remember(stage.agent(), server, NewNote(f"Copied {n}.")).id) == "quarantined"
+            entry = append(stage.agent(), server, Turn("Copied."))
+            stage.home.refresh(stage.agent())
+            assert stage.home.indexes.catalog.ledger.wrote([entry.id])[entry.id].taint
+            session_fresh(replace(stage.agent(), person=True), stage.space)
+            assert stage.state(remember(stage.agent(), server, NewNote(f"Afresh {n}.")).id) == "unreviewed"
+        assert stage.state(first.id) == "unreviewed"

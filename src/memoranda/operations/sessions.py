@@ -90,6 +90,13 @@ class SessionBook:
                 if '"kind":"session"' in text:
                     self._apply(json.loads(text), self._pen.vouches(text))
 
+    def _listen(self) -> None:
+        """What other processes did to sessions counts from the moment in which it is durable."""
+        missed = self._home.repository.hear()
+        if missed != self._missed:
+            self._read()
+            self._missed = missed
+
     def _apply(self, fields: Mapping[str, Any], vouched: bool) -> None:
         """Takes in one event. What makes more of a session counts only when it is vouched for."""
         session, event = str(fields.get("session")), fields.get("event")
@@ -125,6 +132,7 @@ class SessionBook:
 
     def ambient(self, context: Context, *, ahead: int = 0) -> str:
         """The session of calls that name none: it goes on until a person starts afresh; `ahead`: after so many."""
+        self._listen()
         return self._ambient(context.user, context.agent, ahead)
 
     def _ambient(self, user: str, agent: str, ahead: int = 0) -> str:
@@ -134,20 +142,16 @@ class SessionBook:
 
     def met(self, context: Context) -> Met:
         """The session of a call with everything that it has met, in whichever process."""
-        missed = self._home.repository.hear()
-        if missed != self._missed:
-            self._read()
-            self._missed = missed
+        self._listen()
         with self._lock:
-            session = context.session or self.ambient(context)
+            session = context.session or self._ambient(context.user, context.agent)
             if context.person:
                 return Met(session)
-            known = self._sessions.get(session)
-            opening: tuple[dict[str, Any], ...] = ()
-            if known is None:
-                opening = (event(session, context, "open", by="agent" if context.session else "ambient"),)
-                known = _Session()
+            known = self._sessions.get(session, _Session())
             pair = (context.user, context.agent)
+            opening: tuple[dict[str, Any], ...] = ()
+            if pair not in known.open_for:  # new, somebody else's, or closed and gone on with
+                opening = (event(session, context, "open", by="agent" if context.session else "ambient"),)
             if known.opened_by in CLEAN_STARTERS and pair == (known.user, known.agent) and pair in known.open_for:
                 return Met(session, known.taint, known.private, opening)
             taint, private = known.taint, known.private
@@ -185,6 +189,7 @@ class SessionBook:
 
     def open_taint(self) -> Taint:
         """What any open session of this Home has met: an edit that is found meanwhile may have come from it."""
+        self._listen()
         with self._lock:
             return inherit(CLEAN, [known.taint for known in self._sessions.values() if known.open_for])
 

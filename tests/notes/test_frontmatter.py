@@ -281,3 +281,15 @@ def test_what_front_matter_cannot_hold_is_refused(value: object) -> None:
     with pytest.raises(InvalidNote) as caught:
         render({"a": value}, "")
     assert caught.value.remedy
+
+
+def test_a_line_that_was_read_before_reads_the_same() -> None:
+    """Lines are remembered: never a list, which somebody could change, and never past a key that comes twice."""
+    head = b"---\nkind: fact\ntags: [a, b]\nscope: user\nkind: other\nempty:\nscope: team\n---\n"
+    first = read_fields(split(head))
+    again = read_fields(split(head))
+    assert first == again and first[0]["tags"] is not again[0]["tags"]
+    plain = b"---\nkind: fact\ntags:\n  - x\nscope: user\n---\n"
+    assert read_fields(split(plain))[0] == {"kind": "fact", "tags": ["x"], "scope": "user"}
+    listed = b"---\ntags:\nscope: user\n---\n"
+    assert read_fields(split(listed))[0] == {"tags": None, "scope": "user"}

@@ -22,6 +22,7 @@ from memoranda.values import dataclass
 
 _ROOT_FILES = (MARKER, "memory/golden.yaml", "memory/.gitignore", "memory/.gitattributes", "agents/.gitattributes")
 _GENERATED = "memory/MEMORY.md"
+_ASKED = 2048
 _SETTLED_NS = 50_000_000  # a folder changed less than this before we looked may change again within the same tick
 
 
@@ -29,12 +30,19 @@ class Ours:
     """Which paths of the working tree belong to the Home."""
 
     def __init__(self, marker: Marker) -> None:
+        self._known: dict[str, bool] = {}  # what was asked last: most paths are asked about several times in a row
         self._everything = "." in marker.roots
         self._roots = tuple(root + "/" for root in marker.roots if root != ".")
         self.roots = (".",) if self._everything else (*marker.roots, "agents", "memory")
 
     def __contains__(self, path: str) -> bool:
-        return path in _ROOT_FILES or (self.would_be(path) and unfit(path) is None)
+        known = self._known.get(path)
+        if known is None:
+            known = path in _ROOT_FILES or (self.would_be(path) and unfit(path) is None)
+            if len(self._known) >= _ASKED:
+                self._known.clear()
+            self._known[path] = known
+        return known
 
     def would_be(self, path: str) -> bool:
         """Whether the place of a file is one for notes or journals, whatever its name."""

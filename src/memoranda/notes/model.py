@@ -232,6 +232,8 @@ def _title(extra: Mapping[str, object], body: str, path: str) -> str:
 
 
 def _tags(extra: Mapping[str, object], body: str) -> tuple[str, ...]:
+    if not extra and "#" not in body:
+        return ()
     found: dict[str, None] = {}
     for key in ("tags", "tag"):
         value = extra.get(key) if extra else None
@@ -244,6 +246,8 @@ def _tags(extra: Mapping[str, object], body: str) -> tuple[str, ...]:
 
 
 def _links(extra: Mapping[str, object], body: str) -> tuple[str, ...]:
+    if not extra and "[[" not in body and "](" not in body:
+        return ()
     found: dict[str, None] = {}
     for value in extra.values():
         for item in value if isinstance(value, list) else (value,):

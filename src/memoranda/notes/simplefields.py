@@ -20,7 +20,18 @@ _ITEM = r'(?:[A-Za-z0-9_][A-Za-z0-9_./-]*|"[^"\\]*")'
 _FLOW = lazy(rf"\[ *((?:{_ITEM}(?: *, *{_ITEM})*)?) *\](?: +#.*)?")
 _ITEMS = lazy(_ITEM)
 _PLAIN_BEGIN = frozenset("_/(")
+_SHORT, _MOST_LINES = 60, 4000  # of the lines that are remembered: characters, and how many
 _UNKNOWN = object()  # what `_simple_value` says of a value that it does not understand
+
+
+_known: dict[str, tuple[str, object]] = {}  # line -> key and value: thousands of files have the same lines
+
+
+def _remember(line: str, key: str, value: object) -> None:
+    if len(line) <= _SHORT:
+        if len(_known) >= _MOST_LINES:
+            _known.clear()
+        _known[line] = key, value
 
 
 def simple_fields(text: str) -> dict[str, object] | None:
@@ -43,6 +54,10 @@ def _scan_lines(text: str, *, tolerant: bool) -> dict[str, object] | None:
     items: list[object] = []
     indent = -1
     for line in text.split("\n"):
+        known = _known.get(line)
+        if known is not None and known[0] not in fields:
+            fields[known[0]], pending, indent = known[1], "", -1
+            continue
         bare = line.strip(" ")
         if not bare or bare[0] == "#":
             continue
@@ -65,6 +80,8 @@ def _scan_lines(text: str, *, tolerant: bool) -> dict[str, object] | None:
                 value = rest
             if value is not _UNKNOWN:
                 fields[key] = value
+                if value is not None and not tolerant and not isinstance(value, list):
+                    _remember(line, key, value)
                 pending = key if value is None and (not rest or rest[0] == "#") else ""
                 indent = -1
                 continue

@@ -62,6 +62,7 @@ def main(root: str, keys: str) -> None:
     context = Context()
     repository = Repository(Path(root), context, Keys(Path(keys)))
     indexes = Indexes(repository, context)
+    indexes.catalog.make_room()
     try:
         while os.read(sys.stdin.fileno(), 4096):
             indexes.ahead()

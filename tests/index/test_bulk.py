@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -107,3 +109,29 @@ def test_a_bulk_meets_documents_that_are_there(tmp_path: Path) -> None:
     assert sorted(name for name, _ in found) == sorted(key(n) for n in (*range(200), 1000, 1001))
     assert index.state() == {"feed": "7"}
     index.close()
+
+
+def test_few_documents_take_no_segment_and_no_numpy(tmp_path: Path) -> None:
+    """Importing a handful of files must not make a segment each time, nor wait for numpy in a fresh process."""
+    told = """
+import sys
+from pathlib import Path
+from memoranda.context import Context
+from memoranda.home.create import create, finish
+from memoranda.home.keys import Keys
+from memoranda.operations.importing import import_folder
+from memoranda.operations.space import Space
+folder = Path(sys.argv[1])
+(folder / "vault").mkdir()
+context, keys = Context(user="dana", agent="cleo"), Keys(folder / "keys")
+finish(create(folder / "home", context).root, context, keys)
+with Space(context, keys, folder / "home", None) as space:
+    for n in range(5):
+        (folder / f"vault/{n}.md").write_text(f"The buoy {n} is green.")
+        assert import_folder(context, space, folder / "vault").taken == 1
+    db = space.one().indexes.lexical._db
+    print(*[db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("segments", "tail")])
+print("numpy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", told, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["0", "5", "False"], done.stderr

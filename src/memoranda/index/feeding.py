@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _BATCH = 2000
 _MANY = 1500  # documents for which importing numpy is worth its time
+_SOME = 200  # documents that are worth a segment of their own where numpy is imported already
 RECORDS = "(remember)"  # behind the speaker of a journal entry that only records a call
 
 Progress = Callable[[str, int, int], None]
@@ -45,12 +47,14 @@ class Feeding:
             self._follow(int(state["feed"]), last)
 
     def gather(self) -> None:
-        """As `bring`, while more is coming: new documents are analysed, and written when there are many of them."""
+        """As `bring`, while more is coming: many new documents are analysed, and written when they make a segment."""
         state = self._lexical.state()
         if state.get("catalog") != self._identity:
             self.bring()
             return
         self._reached = max(self._reached, int(state.get("feed", "0")))
+        if self._bulk is None and self._last() - self._reached < _worth_a_bulk():
+            return
         while rows := self._catalog.db.execute(_FEED, (self._reached, _BATCH)).fetchall():
             if not all(live > 0 for _, _, live in rows):
                 self.bring()
@@ -104,7 +108,7 @@ class Feeding:
 
     def _add_many(self, keys: Sequence[str]) -> Sequence[str]:
         """Adds the documents of these keys when they are many; returns those that are left to be added."""
-        if len(keys) < _MANY:
+        if len(keys) < _worth_a_bulk():
             return keys
         bulk = self._lexical.bulk()
         for at in range(0, len(keys), _BATCH):
@@ -137,6 +141,11 @@ def documents(catalog: Catalog, keys: Iterable[str]) -> Iterator[Document]:
             continue  # it records a `remember`, whose note carries the same words; or its words are gone
         facets = ["in:journal", "kind:journal", f"agent:{agent_of(entry.path)}"]
         yield Document(key, entry.speaker, "", entry.text, (), tuple(facets))
+
+
+def _worth_a_bulk() -> int:
+    """From how many documents on they are taken in at once."""
+    return _SOME if "numpy" in sys.modules else _MANY
 
 
 _FEED = "SELECT n, key, live FROM feed WHERE n > ? ORDER BY n LIMIT ?"

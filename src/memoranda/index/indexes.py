@@ -149,8 +149,8 @@ class Indexes:
     def ahead(self, *, last: bool = False) -> None:
         """A catch-up while many notes are being written: what the log says, and not yet what becomes of it in Git.
 
-        New documents are analysed at once, and written when there are many, or with the `last` call. `catch_up`
-        afterwards finds little to do.
+        Many new documents are analysed at once, and written when they make a segment, or with the `last` call.
+        `catch_up` afterwards finds little to do.
         """
         with self.lock:
             self._reopen_if_deleted()
@@ -158,9 +158,10 @@ class Indexes:
                 CatchUp(self.repository, self.catalog, self._progress).run()
             if self._gathering is None:
                 self._gathering = self._feeding()
-            self._gathering.gather()
             if last:
-                self._gathering.settle()
+                self._gathering.bring()
+            else:
+                self._gathering.gather()
 
     def look_again_for_forgotten(self) -> None:
         """A key has come: what could not be compared before is compared at the next catch-up."""

@@ -15,6 +15,11 @@ class Comparison:
     def __init__(self, layout: Layout, git: Git) -> None:
         self._process = git.begin("diff-files", "--name-only", "-z", index=layout.index)
 
+    @property
+    def running(self) -> bool:
+        """Whether Git is still at it."""
+        return self._process.poll() is None
+
     def differing(self) -> list[str] | None:
         """The tracked files whose state is not what the index holds; None when Git cannot read the index."""
         told, _ = self._process.communicate()

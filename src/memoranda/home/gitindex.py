@@ -227,6 +227,11 @@ class GitIndex:
                 found[path.decode("utf-8", "surrogateescape")] = head.split(b" ")[1].decode()
         return found
 
+    @property
+    def comparing(self) -> bool:
+        """Whether a comparison that was begun ahead is still running."""
+        return self._begun is not None and self._begun.running
+
     def differing(self) -> list[str] | None:
         """The tracked files whose working-tree state is not what the index holds (a look at times and sizes).
 

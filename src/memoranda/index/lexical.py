@@ -222,6 +222,10 @@ class LexicalIndex:
         """For a process that will search often: does now what the first searches would do."""
         import numpy as _  # noqa: F401
 
+        self.read_ahead()
+
+    def read_ahead(self) -> None:
+        """Reads what every search needs."""
         with self._reading() as view:
             view.lengths, view.traits, view.status  # noqa: B018
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial, wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
@@ -94,6 +95,8 @@ class OpenHome:
 
     def refresh(self, context: Context) -> None:
         """Takes in outside edits and brings the indexes up to date: what every read begins with."""
+        if self.repository.git_index.comparing:
+            self._prepare()
         _, snapshot = self.repository.sight(context)
         self.indexes.catch_up(snapshot)
         with self.indexes.lock:
@@ -104,6 +107,15 @@ class OpenHome:
             claim(context, self)
         if self._tombs is not None:
             self._tombs.compare()
+
+    def _prepare(self) -> None:
+        """While Git still compares many files: what comes afterwards, and what an edit would need."""
+        self.indexes.catch_up()
+        with self.indexes.lock:
+            self.indexes.lexical.read_ahead()
+        for module in ("operations.admission", "operations.claiming", "index.fill"):
+            if self.repository.git_index.comparing:
+                import_module(f"memoranda.{module}")
 
     def folder_with_room(self, folder: str) -> str:
         """`folder`, or `folder~2`, … : the first that holds fewer than 900 entries."""

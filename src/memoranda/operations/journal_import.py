@@ -9,7 +9,7 @@ from memoranda.context import Context
 from memoranda.errors import InvalidInput, NotFound, Refused
 from memoranda.index.catchup import Progress
 from memoranda.operations.forgotten import forgotten_turn
-from memoranda.operations.journaling import append_many, check_kept, check_turn
+from memoranda.operations.journaling import check_kept, check_turn, write_turns
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space, undisturbed
 from memoranda.operations.transcripts import Transcript, read_lines
@@ -80,7 +80,7 @@ def take_in(
     fresh, skipped = kept, dict(found.skipped) | ({"forgotten": out} if out else {})
     if progress:
         progress("importing entries", 0, len(fresh))
-    written = append_many(context, home, fresh, taint)
+    written = write_turns(context, home, fresh, taint)
     if progress:
         progress("importing entries", len(written), len(fresh))
     sessions = tuple(sorted({entry.session for entry in written}))

@@ -70,6 +70,11 @@ def append_many(context: Context, home: OpenHome, turns: Sequence[Turn], taint: 
         check_kept(context, home, turn)
         check_turn(turn)
         refuse_forgotten(context, home, turn.text, turn=True)
+    return write_turns(context, home, turns, taint)
+
+
+def write_turns(context: Context, home: OpenHome, turns: Sequence[Turn], taint: Taint | None) -> list[Appended]:
+    """As `append_many`, for turns that were checked one by one already."""
     done: list[Appended] = []
     for part in _parts(turns):
         stamp = home.sessions.met(context).taint if taint is None else taint

@@ -86,7 +86,7 @@ def handle(context: Context, space: Space, event: Event, harness: Harness) -> An
         return Answer()
     if event.name not in _WRITING:
         return Answer()
-    remarks = _write_down(context, home, event, harness)
+    remarks = _write_down(context, space, home, event, harness)
     if event.name == "SessionEnd" and harness.real:
         home.sessions.tell(context, [session_event(event.session, context, "close")], "A session of the agent ended")
     return Answer(remarks=remarks)
@@ -145,7 +145,7 @@ def _root(found: Brought) -> Root:
 # The turns
 
 
-def _write_down(context: Context, home: OpenHome, event: Event, harness: Harness) -> tuple[str, ...]:
+def _write_down(context: Context, space: Space, home: OpenHome, event: Event, harness: Harness) -> tuple[str, ...]:
     """Writes the turns of the transcript that are new; tools that it shows and no event told of taint first."""
     if not event.transcript:
         return ()
@@ -165,7 +165,7 @@ def _write_down(context: Context, home: OpenHome, event: Event, harness: Harness
         roots = {_root(use) for line in reading.uses for use in _uses(line, trust)}
         home.sessions.raise_taint(context, sorted(roots))
         found.turns[:] = [replace(turn, session=event.session, agent=context.agent) for turn in found.turns]
-        done = take_in(context, home, found)
+        done = take_in(context, home, found, taint=space.met(context, home).taint)
     return tuple(_remarks(done, reading.passed))
 
 

@@ -149,13 +149,21 @@ class Indexes:
     def ahead(self, *, last: bool = False) -> None:
         """A catch-up while many notes are being written: what the log says, and not yet what becomes of it in Git.
 
-        Many new documents are analysed at once, and written when they make a segment, or with the `last` call.
-        `catch_up` afterwards finds little to do.
+        `catch_up` afterwards finds little to do. Two processes can share it: `ahead_catalog`, `ahead_content`.
         """
+        self.ahead_catalog()
+        self.ahead_content(last=last)
+
+    def ahead_catalog(self) -> None:
         with self.lock:
             self._reopen_if_deleted()
             if not CatchUp(self.repository, self.catalog, self._progress).ahead():
                 CatchUp(self.repository, self.catalog, self._progress).run()
+
+    def ahead_content(self, *, last: bool = False) -> None:
+        """Many new documents are analysed at once, and written when they make a segment, or with the `last` call."""
+        with self.lock:
+            self._reopen_if_deleted()
             if self._gathering is None:
                 self._gathering = self._feeding()
             if last:

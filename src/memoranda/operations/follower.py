@@ -1,12 +1,14 @@
-"""The process that keeps the indexes up while a long import writes, so that the work is spread over two cores.
+"""The processes that keep the indexes up while a long import writes, so that the work is spread over the cores.
 
-It follows the log, says nothing, and looks again whenever something comes on its standard input. Whatever it did not
-do, the importing process does itself at the end, so that a follower that fails costs time and nothing else.
+One follows the log with the catalog, another the catalog with the content index. Each says nothing, and looks again
+whenever something comes on its standard input. Whatever they did not do, the importing process does itself at the end,
+so that a follower that fails costs time and nothing else.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -17,13 +19,18 @@ from memoranda.home.keys import Keys
 from memoranda.home.repository import Repository
 from memoranda.index.indexes import Indexes
 
+_SECONDS = 0.1  # between two looks
+
 
 class Follower:
-    """The other process, for the time of a `with`; `call` tells it that there is something new."""
+    """One of the processes, for the time of a `with`; `call` tells it that there is something new.
 
-    def __init__(self, root: Path, keys: Path) -> None:
+    `part` is "catalog" or "content".
+    """
+
+    def __init__(self, root: Path, keys: Path, part: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "memoranda.operations.follower", str(root), str(keys)],
+            [sys.executable, "-m", "memoranda.operations.follower", str(root), str(keys), part],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -56,21 +63,38 @@ class Follower:
             self._process.communicate()
 
 
-def main(root: str, keys: str) -> None:
+def main(root: str, keys: str, part: str) -> None:
     """Follows until nothing more will come. Commits and Git's index are the business of the process that imports: it
     knows what it has written, and so the repository is let go here without its last tidying."""
     context = Context()
     repository = Repository(Path(root), context, Keys(Path(keys)))
     indexes = Indexes(repository, context)
-    indexes.catalog.make_room()
     try:
-        while os.read(sys.stdin.fileno(), 4096):
-            indexes.ahead()
-            repository.let_go(int(indexes.catalog.state("seq") or 0))
-        indexes.ahead(last=True)
+        if part == "catalog":
+            _follow_log(indexes)
+        else:
+            _follow_catalog(indexes)
     finally:
         indexes.close()
         repository.store.close()
+
+
+def _follow_log(indexes: Indexes) -> None:
+    indexes.catalog.make_room()
+    while os.read(sys.stdin.fileno(), 4096):
+        indexes.ahead_catalog()
+        indexes.repository.let_go(int(indexes.catalog.state("seq") or 0))
+    indexes.ahead_catalog()
+
+
+def _follow_catalog(indexes: Indexes) -> None:
+    """Looks now and then without being told: the catalog says nothing when it has moved."""
+    while True:
+        told, _, _ = select.select([sys.stdin], [], [], _SECONDS)
+        if told and not os.read(sys.stdin.fileno(), 4096):
+            break
+        indexes.ahead_content()
+    indexes.ahead_content(last=True)
 
 
 if __name__ == "__main__":

@@ -79,18 +79,29 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
 
 
 def _take_all(run: _Run, files: Sequence[str], progress: Progress | None) -> None:
-    """Takes in the files. Who looks for secrets and who keeps the indexes up are processes of their own for many."""
+    """Takes in the files. Who looks for secrets and who keep the indexes up are processes of their own for many."""
     indexes, repository = run.home.indexes, run.home.repository
     if len(files) < _MANY:
         run.written = indexes.ahead
         _take_each(run, files, progress)
         indexes.ahead(last=True)
         return
-    with Follower(repository.root, repository.keys.folder) as follower, Scanner(run.source, run.rules) as scanner:
-        run.written, run.scanner = follower.call, scanner
+    place = repository.root, repository.keys.folder
+    with (
+        Follower(*place, "catalog") as catalog,
+        Follower(*place, "content") as content,
+        Scanner(run.source, run.rules) as scanner,
+    ):
+
+        def written() -> None:
+            catalog.call()
+            content.call()
+
+        run.written, run.scanner = written, scanner
         _take_each(run, files, progress)
-        if (complaint := follower.finish()) is not None:
-            indexes.notices.append(f"A second process of the import failed: {complaint}")
+        for follower in (catalog, content):
+            if (complaint := follower.finish()) is not None:
+                indexes.notices.append(f"A second process of the import failed: {complaint}")
 
 
 def _take_each(run: _Run, files: Sequence[str], progress: Progress | None) -> None:

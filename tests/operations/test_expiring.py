@@ -16,6 +16,7 @@ from memoranda.errors import InvalidNote, MemorandaError, NotFound
 from memoranda.operations.doctor import doctor
 from memoranda.operations.expiring import expire
 from memoranda.operations.holding import hold
+from memoranda.operations.journaling import Turn, append
 from memoranda.operations.listing import history, list_notes
 from memoranda.operations.loading import automatic_context
 from memoranda.operations.reading import read
@@ -87,6 +88,20 @@ def test_the_history_goes_with_it_when_its_class_asks_for_it(
     with pytest.raises(InvalidNote):
         remember(context, space, NewNote("Bad.", retention_class="for_ever"))
     assert doctor(context, space).ok
+
+
+def test_what_was_said_stays_in_the_journal(context: Context, space: Space, clock: Clock, home: Path) -> None:
+    """Else a note that cites a whole journal, and ends at once, would take it away without a person."""
+    said = append(context, space, Turn("Kowalskoff is the new harbour master.", "dana"))
+    whole = said.uri.partition("#")[0]
+    note = remember(
+        context, space,
+        NewNote("Zebrafisch.", sources=(said.uri, whole), retention_days=0, retention_class="erase_history"),
+    )  # fmt: skip
+    done = expire(context, space)
+    assert [item.id for item in done.removed] == [note.id] and done.erased
+    assert read(context, space, said.uri).text.endswith("harbour master.")
+    assert [item.id for item in recall(context, space, "harbour master").items] == [said.id]
 
 
 def test_ending_a_head_ends_its_chain_and_what_was_generated_from_it(

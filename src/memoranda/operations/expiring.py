@@ -55,7 +55,7 @@ def _due(context: Context, home: OpenHome, lineage: Lineage, stays: list[Remains
         supersedes = {link.id: link.supersedes for link in believed(catalog, rows)}
         ids = sorted(gone_with(supersedes, (note_id for note_id in over if note_id in chain)))
         seeds = [(("note", note_id), _why(note_id, over)) for note_id in ids]
-        cascade = lineage.cascade(seeds, ending=True)
+        cascade = lineage.cascade(seeds, ending=True).without_said()  # what was said has no retention
         if names := held(catalog.db, cascade.notes):
             stays.append(Remains(", ".join(ids), f"under legal hold ({', '.join(names)})"))
         elif not context.person and (names := [n for n in cascade.notes if n not in over and _accepted(home, n)]):

@@ -13,7 +13,7 @@ import mcp_types as types
 import pytest
 from mcp import Client, ClientSession, MCPError, stdio_client
 
-from memoranda.faces.mcp import server
+from memoranda.faces.mcp import asking, server
 from memoranda.faces.mcp.service import Service
 from tests.faces.conftest import Person
 from tests.faces.terminal import typed
@@ -23,11 +23,16 @@ from tests.faces.test_review_page import Browser
 Talk = Callable[[Any], Awaitable[None]]
 
 
-def asked(person: Person, home: Path, talk: Talk, answer: Any) -> None:
+def asked(person: Person, home: Path, talk: Talk, answer: Any, *, older: bool) -> None:
     """Runs `talk` with a client that can open pages; `answer(params)` is what it does when it is asked to."""
 
     async def main() -> None:
         with anyio.fail_after(60):
+            if not older:
+                async with Client(parameters(person, "--home", str(home)), elicitation_callback=answer) as client:
+                    assert client.protocol_version >= asking.MANY_ROUNDS
+                    await talk(client)
+                return
             async with stdio_client(parameters(person, "--home", str(home))) as (read, write):
                 async with ClientSession(read, write, elicitation_callback=answer) as session:
                     await session.initialize()
@@ -109,7 +114,8 @@ def test_without_a_client_that_opens_pages_it_waits_and_that_is_said(person: Per
     assert person.json("context", "--home", str(home))["items"] == []
 
 
-def test_the_person_reviews_on_the_page_and_only_there(person: Person) -> None:
+@pytest.mark.parametrize("older", [True, False], ids=["2025-11-25", "2026-07-28"])
+def test_the_person_reviews_on_the_page_and_only_there(person: Person, older: bool) -> None:
     home = person.home()
     seen: list[str] = []
 
@@ -135,12 +141,14 @@ def test_the_person_reviews_on_the_page_and_only_there(person: Person) -> None:
         for answer in (good, bad):
             assert "127.0.0.1" not in text_of(answer) + str(answer.structured_content)
 
-    asked(person, home, talk, consent)
+    asked(person, home, talk, consent, older=older)
+    assert len(seen) == 2
     assert [item["text"] for item in person.json("context", "--home", str(home))["items"]] == ["Dana likes tea."]
     assert "Dana likes tea." in (home / "memory" / "MEMORY.md").read_text()
     assert person.json("review", "list", "--home", str(home))["waiting"] == []
 
 
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.parametrize(
     ("result", "came"),
     [
@@ -150,12 +158,12 @@ def test_the_person_reviews_on_the_page_and_only_there(person: Person) -> None:
     ],
 )
 def test_what_the_agents_own_connection_answers_is_no_review(
-    person: Person, result: types.ElicitResult, came: str, monkeypatch: pytest.MonkeyPatch
+    person: Person, result: types.ElicitResult, came: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = person.home()
     for name in ("HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, person.env[name])
-    monkeypatch.setattr(server, "_PATIENCE", 0.5)
+    monkeypatch.setattr(asking, "PATIENCE", 0.5)
 
     async def answer(_context: Any, _params: types.ElicitRequestParams) -> types.ElicitResult:
         return result
@@ -167,7 +175,7 @@ def test_what_the_agents_own_connection_answers_is_no_review(
     service = Service(str(home), "cleo", None)
 
     async def main() -> None:
-        async with Client(server.build(service), mode="legacy", elicitation_callback=answer) as client:
+        async with Client(server.build(service), mode=mode, elicitation_callback=answer) as client:
             await talk(client)
 
     anyio.run(main)
@@ -186,3 +194,15 @@ def test_nothing_listens_before_it_is_asked(person: Person) -> None:
     """The page's server starts with the first page, and serving costs no import of it."""
     code = "import memoranda.faces.mcp.server, sys; sys.exit('http.server' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=person.env, check=False).returncode == 0
+
+
+def test_a_call_that_is_made_again_writes_nothing_again(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = person.home()
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, person.env[name])
+    service = Service(str(home), "cleo", None)
+    params = types.CallToolRequestParams(name="nas_remember", arguments={"text": "Twice."}, request_state="gone")
+    answer = anyio.run(asking.asked_again, service, params)
+    service.close()
+    assert answer.is_error and answer.data["code"] == "memory_not_found"
+    assert person.json("list", "--home", str(home))["notes"] == []

@@ -83,6 +83,11 @@ class Desk:
             return None
         return sheet.verdict
 
+    def waits(self, number: str) -> bool:
+        """Whether this page is there, answered or not."""
+        with self._lock:
+            return number in self._sheets
+
     def withdraw(self, number: str) -> None:
         """The person does not want to look at it now: the page ends."""
         with self._lock:

@@ -25,12 +25,12 @@ from mcp.server.stdio import stdio_server
 
 from memoranda import __version__
 from memoranda.errors import MemorandaError
+from memoranda.faces.mcp.asking import ask, asked_again
 from memoranda.faces.mcp.service import Answer, Service
 from memoranda.faces.mcp.tools import CONTEXT_URI, FORGET, INSTRUCTIONS, TOOLS, Tool
 
 _THREADS = 4
 _START = 3  # seconds
-_PATIENCE = 45  # seconds that a call waits for a person; hosts give up after a minute
 _CONTEXT = types.Resource(
     name="context",
     title="What a person reviewed",
@@ -84,12 +84,15 @@ def build(service: Service, instructions: str = INSTRUCTIONS) -> Server[Any]:
 
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         client = _client_of(context)
+        if params.request_state is not None:  # what it wrote is written: making the call again writes nothing
+            return _result(await asked_again(service, params))
         work = partial(service.call, params.name, params.arguments, client)
         answer = await anyio.to_thread.run_sync(work, limiter=limiter)
         if answer.review is not None:
-            answer = answer.reviewed(await _on_the_spot(context, service, answer.review, client))
+            came = await ask(context, service, answer, client)
+            return came if isinstance(came, types.InputRequiredResult) else _result(came)
         return _result(answer)
 
     async def list_resources(
@@ -131,40 +134,6 @@ def build(service: Service, instructions: str = INSTRUCTIONS) -> Server[Any]:
     )
     server.middleware.clear()  # spans for OpenTelemetry, to which nothing listens here
     return server
-
-
-async def _on_the_spot(context: ServerRequestContext[Any], service: Service, uri: str, client: str) -> str:
-    """Has the person's browser opened on a page for these bytes, where the client can do that; what came of it.
-
-    That the client agrees to open the page is no answer: only the page gives one.
-    """
-    able = context.session.client_capabilities
-    if able is None or able.elicitation is None or able.elicitation.url is None:
-        return "queued"
-    page = await anyio.to_thread.run_sync(partial(service.offer, uri, client))
-    desk = service.desk
-    if desk is None:  # the server is closing
-        return "queued"
-    came = "queued"
-    with anyio.move_on_after(_PATIENCE):
-        try:
-            message = "Review what is to be remembered. The page is on this machine and shows the exact text."
-            consent = await context.session.elicit_url(message, page.url, page.number, context.request_id)
-        except MCPError:  # it cannot be asked after all
-            desk.withdraw(page.number)
-            return "queued"
-        if consent.action != "accept":
-            desk.withdraw(page.number)
-            return "declined"
-        came = "open"
-        wait = partial(desk.wait, page.number, _PATIENCE)
-        verdict = await anyio.to_thread.run_sync(wait, abandon_on_cancel=True)
-        if verdict is not None:
-            await context.session.send_elicit_complete(page.number, context.request_id)
-            return verdict
-    if came == "queued":
-        desk.withdraw(page.number)
-    return came
 
 
 def _described(tool: Tool) -> types.Tool:

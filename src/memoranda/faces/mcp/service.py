@@ -50,7 +50,8 @@ class Service:
         self._session = session
         self._lock = threading.Lock()
         self._choice: local.Choice | None = None
-        self.desk: Desk | None = None
+        self._desk: Desk | None = None
+        self._pending: dict[str, Answer] = {}  # by the number of the page that they wait for
         self._spaces: list[Space] = []  # the last one is in use; the others wait for calls that still hold them
 
     def call(self, name: str, arguments: Mapping[str, Any] | None, client: str = "") -> Answer:
@@ -67,15 +68,15 @@ class Service:
             if tool.writes:
                 space.keep_memory()
         except MemorandaError as error:
-            return _failed(error, [name, arguments])
+            return failed(error, [name, arguments])
         except OSError as error:
             told = Unavailable(f"{error}.", why="The system refused it.", remedy="A person has to mend that.")
-            return _failed(told, [name, arguments])
+            return failed(told, [name, arguments])
         except Exception as error:  # noqa: BLE001 - a defect must not end the server; its frames go to the log
             sys.stderr.write(frames_of(error))
             why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
             told = Unavailable("The call broke off.", why=why, remedy="Try it in another way, and report it.")
-            return _failed(told, [name, arguments])
+            return failed(told, [name, arguments])
         if hints:
             data["hints"] = hints
         answer = Answer(present.with_hints(text, hints), data, review=str(data["uri"]) if asked else None)
@@ -114,29 +115,48 @@ class Service:
         name = "mcp" if secrets_in([client]) else local.fit_name(client, "mcp")
         return local.make_context(self._agent, self._session, otherwise=name)
 
-    def offer(self, uri: str, client: str) -> Offer:
-        """A page on which the person at this machine reviews these bytes."""
+    def offer(self, answer: Answer, client: str) -> Offer:
+        """A page on which the person at this machine reviews the bytes that `answer` asks about."""
         from memoranda.faces.mcp.desk import Desk
         from memoranda.faces.mcp.spot import offer
 
         context = self._context(client)
         with self._lock:
-            if self.desk is None:
-                self.desk = Desk(context.random)
-        return offer(self.desk, lambda: self._space(context), uri, context.agent)
+            if self._desk is None:
+                self._desk = Desk(context.random)
+            desk = self._desk
+        page = offer(desk, lambda: self._space(context), str(answer.review), context.agent)
+        with self._lock:
+            self._pending = {n: a for n, a in self._pending.items() if desk.waits(n)} | {page.number: answer}
+        return page
+
+    def pending(self, number: str) -> Answer | None:
+        """The answer that waits for the review on this page."""
+        with self._lock:
+            return self._pending.get(number)
+
+    def wait(self, number: str, seconds: float) -> str | None:
+        """What was answered on a page, accept or reject, as soon as it is; None when it is not within these seconds."""
+        desk = self._desk
+        return desk.wait(number, seconds) if desk is not None else None
+
+    def withdraw(self, number: str) -> None:
+        """The person does not look at a page now: it ends."""
+        if self._desk is not None:
+            self._desk.withdraw(number)
 
     def close(self) -> None:
         """Commits what is left and lets go."""
         with self._lock:
             spaces, self._spaces = self._spaces, []
-            desk, self.desk = self.desk, None
+            desk, self._desk = self._desk, None
         if desk is not None:
             desk.close()
         for space in spaces:
             space.close()
 
 
-def _failed(error: MemorandaError, given: Sequence[object]) -> Answer:
+def failed(error: MemorandaError, given: Sequence[object]) -> Answer:
     text = "\n".join(part for part in (error.what, error.why, error.remedy) if part)
     return _covered(Answer(text, error.problem(), True), given)
 

@@ -181,6 +181,32 @@ def test_no_unreviewed_retention_takes_a_reviewed_note_away(
     assert superseded.id in {x.id for x in done.removed} and edited.id not in {x.id for x in done.removed}
 
 
+def test_an_agent_s_retention_takes_no_note_of_others_away(
+    context: Context, person: Context, space: Space, clock: Clock, home: Path
+) -> None:
+    bobs = remember(replace(context, agent="bob"), space, NewNote("The crane is red."))
+    over = {"retention_days": 0, "retention_class": "erase_history"}
+    mine = update(context, space, bobs.id, "The crane is blue.", changes=over)
+    done = expire(context, space)
+    assert done.removed == () and any(bobs.id in r.what and "somebody else" in r.why for r in done.remains)
+    assert (home / bobs.path).exists()
+    assert {x.id for x in expire(person, space).removed if x.kind == "note"} == {bobs.id, mine.id}
+
+
+def test_an_edit_of_a_file_takes_no_history_without_a_person(
+    context: Context, person: Context, space: Space, clock: Clock, home: Path
+) -> None:
+    notes = [remember(replace(context, agent="bob"), space, NewNote(f"Kowalskoff {n}.")) for n in "ab"]
+    added = "\nretention_days: 0\nretention_class: erase_history\nsources:"
+    for note in notes:
+        path = home / note.path
+        path.write_text(path.read_text().replace("\nsources:", added))
+    done = expire(context, space)
+    assert len(done.removed) == 4 and not done.erased
+    space.one().repository.flush()
+    assert "Kowalskoff a." in git(home, "log", "-p"), "an agent that edits a file could have deleted it, and no more"
+
+
 def test_a_note_that_expired_does_not_come_back_with_an_old_state(
     context: Context, space: Space, clock: Clock, home: Path
 ) -> None:

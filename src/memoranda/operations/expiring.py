@@ -13,7 +13,7 @@ from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, quoting
 from memoranda.operations.space import OpenHome, Space
 from memoranda.trust.kept import ended
-from memoranda.trust.reviews import last_accepted
+from memoranda.trust.reviews import last_accepted, reviewed_blobs
 from memoranda.trust.standing import believed
 from memoranda.values import dataclass, replace
 
@@ -58,15 +58,41 @@ def _due(context: Context, home: OpenHome, lineage: Lineage, stays: list[Remains
         cascade = lineage.cascade(seeds, ending=True).without_said()  # what was said has no retention
         if names := held(catalog.db, cascade.notes):
             stays.append(Remains(", ".join(ids), f"under legal hold ({', '.join(names)})"))
-        elif not context.person and (names := [n for n in cascade.notes if n not in over and _accepted(home, n)]):
-            why = "a person reviewed it, and it would go because of a note that nobody reviewed; run it at a terminal"
-            stays.append(Remains(", ".join(names), why))
+        elif not context.person and (names := _anothers(home, cascade, over)):
+            why = (
+                "somebody else wrote it, or a person reviewed it, and it would go because of a note that superseded it"
+            )
+            stays.append(Remains(", ".join(names), f"{why}; run it at a terminal"))
         else:
-            yield _Due(cascade, any(over[note_id].erase_history for note_id in ids if note_id in over))
+            erase = any(over[note_id].erase_history for note_id in ids if note_id in over)
+            yield _Due(cascade, erase and (context.person or _written_so(home, cascade)))
 
 
-def _accepted(home: OpenHome, note_id: str) -> bool:
-    return last_accepted(home.indexes.catalog, note_id) is not None
+def _written_so(home: OpenHome, cascade: Cascade) -> bool:
+    """Whether the class that takes the history was written by an operation: an edit of a file takes none by itself."""
+    asking = [version.blob for version in cascade.all_versions() if version.erase_history]
+    wrote = home.indexes.catalog.ledger.wrote(asking)
+    reviewed = reviewed_blobs(home.indexes.catalog, asking)
+    return any(b in reviewed or ((w := wrote.get(b)) and w.vouched and w.kind in ("write", "writes")) for b in asking)
+
+
+def _anothers(home: OpenHome, cascade: Cascade, over: Mapping[str, Ended]) -> list[str]:
+    """The notes that have not ended themselves and are not of those who wrote what has: an agent ends only its own."""
+    catalog = home.indexes.catalog
+    wrote = catalog.ledger.wrote(version.blob for version in cascade.all_versions())
+
+    def writers(note_id: str) -> set[tuple[str | None, str | None]]:
+        lines = (wrote.get(version.blob) for version in cascade.versions[note_id])
+        return {(w.user, w.agent) if w is not None and w.vouched else (None, None) for w in lines}
+
+    enders = {who for note_id in cascade.notes if note_id in over for who in writers(note_id)}
+    return [
+        note_id
+        for note_id, states in cascade.versions.items()
+        if note_id not in over
+        and not any(state.generated for state in states)
+        and (last_accepted(catalog, note_id) is not None or not writers(note_id) <= enders)
+    ]
 
 
 def _chains(lineage: Lineage, over: Mapping[str, Ended]) -> list[set[str]]:

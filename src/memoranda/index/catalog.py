@@ -22,7 +22,7 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 10)
+RECIPE = Recipe("catalog", 12)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """

@@ -22,7 +22,6 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
 from memoranda.notes.times import from_ms, to_ms
 
-RECIPE = Recipe("catalog", 12)
 FILE = "catalog.sqlite"
 
 _SCHEMA = """
@@ -60,6 +59,10 @@ CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
 CREATE TABLE IF NOT EXISTS feed (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, live INTEGER NOT NULL);
 """
 
+_TABLES = _SCHEMA + testimony.SCHEMA + withheld.SCHEMA + pending.SCHEMA
+# Catalogs with other tables never share a directory, whoever changed them and forgot the number.
+RECIPE = Recipe("catalog", 12, {"tables": hashlib.sha256(_TABLES.encode()).hexdigest()[:12]})
+
 _NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject scope owner valid_from valid_to
     recorded_at confidence origin taint reviewed classification generated sources supersedes title tags links body
     front_lines problems retention_days legal_hold retention_class""".split()
@@ -90,7 +93,7 @@ class Catalog:
             write_ahead(db)
             db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
-                db.executescript(_SCHEMA + testimony.SCHEMA + withheld.SCHEMA + pending.SCHEMA)
+                db.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
             raise IndexDamaged(
                 "The catalog cannot be read.", why=str(error), remedy="Run `memoranda index rebuild`: it is a cache."

@@ -88,7 +88,7 @@ def contested_by(catalog: Catalog, rows: Sequence[NoteRow], now: datetime) -> di
             if one.id in ids:
                 others = (other.id for other in contest.members if other.path != one.path)
                 found.setdefault(one.id, {}).update(dict.fromkeys(others))
-    return {note_id: tuple(others) for note_id, others in found.items()}
+    return {note_id: tuple(sorted(others)) for note_id, others in found.items()}
 
 
 def statement(row: NoteRow) -> tuple[str, str] | None:

@@ -29,6 +29,7 @@ ROWS = (
     "crash",
     "secrets",
     "injection",
+    "poison",
 )
 
 

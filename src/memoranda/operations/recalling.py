@@ -14,6 +14,7 @@ from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import OpenHome, Space
 from memoranda.recall.find import Answer, Wanted, find
 from memoranda.recall.items import Found
+from memoranda.recall.standing import keep_reviewed
 from memoranda.recall.view import Fitted, Piece, fit
 from memoranda.trust.labels import is_private
 from memoranda.values import dataclass, replace
@@ -173,6 +174,7 @@ def recall(
     as_of, known_at = as_of or at, known_at or at
     homes = space.homes()
     ranked: list[tuple[OpenHome, Found]] = []
+    beside: list[tuple[OpenHome, Found]] = []
     withheld: list[Pointed] = []
     reports = []
     clean = not any(home.sessions.met(context).taint for home in homes)
@@ -182,11 +184,13 @@ def recall(
             known_at=known_at, history=history, clean=clean,
         )  # fmt: skip
         ranked += [(home, item) for item in answer.items]
+        beside += [(home, item) for item in answer.beside]
         withheld += [Pointed(w.id, w.kind, w.at, w.schemes, home.name) for w in answer.withheld]
         reports.append(_report(home))
     # Scores of two Homes are comparable as far as both use one scale; ties go to the nearer Home.
     ranked.sort(key=lambda pair: (-pair[1].score, homes.index(pair[0]), pair[1].id))
-    chosen = ranked[:k]
+    beside.sort(key=lambda pair: (-pair[1].score, homes.index(pair[0]), pair[1].id))
+    chosen = keep_reviewed(ranked, beside, k, lambda pair: pair[1])
     pieces = [Piece(item.text, item.words, item.first, item.kind) for _, item in chosen]
     fitted = fit(pieces, budget, _words)
     shown = [(home, item, form) for (home, item), form in zip(chosen, fitted, strict=False)]

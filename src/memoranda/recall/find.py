@@ -7,16 +7,18 @@ from datetime import datetime
 
 from memoranda.errors import InvalidPointer
 from memoranda.index.indexes import Indexes
-from memoranda.index.rows import EntryRow, Said, Shown
+from memoranda.index.lexical import Scores
+from memoranda.index.rows import Brief, EntryRow, Said, Shown
 from memoranda.index.showing import forked, shown
 from memoranda.index.testimony import Wrote
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.times import format_instant, from_ms
 from memoranda.recall.items import Found, Withheld
-from memoranda.recall.likeness import likeness
-from memoranda.recall.question import read_question
-from memoranda.recall.ranking import Fact, Ranked, rank
+from memoranda.recall.likeness import Likeness, likeness
+from memoranda.recall.question import Question, read_question
+from memoranda.recall.ranking import Fact, Ranked, rank, rank_notes
+from memoranda.recall.standing import reviewed_keys
 from memoranda.recall.visibility import Asked, Standing, Visibility
 from memoranda.trust.labels import CLEAN, Taint
 from memoranda.trust.reviews import reviewed_blobs
@@ -24,6 +26,7 @@ from memoranda.trust.standing import Trust, trust_of
 from memoranda.values import dataclass
 
 _MOST_WITHHELD = 3
+_MOST_BESIDE = 500
 _SPARE = 8  # items ranked beyond those asked for, to take the place of passages that a note folds in
 
 
@@ -57,10 +60,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The k best items, best first, and what was only pointed to."""
+    """The k best items, best first, what was only pointed to, and the reviewed notes that ranked behind them."""
 
     items: tuple[Found, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    beside: tuple[Found, ...] = ()
 
 
 def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
@@ -76,7 +80,9 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
     alike = likeness(vectors, question, scores, wanted.facets(), former=former) if vectors else None
     ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept, alike)
     shown = candidates.unfolded(ranked)[: wanted.k]
-    return Answer(tuple(candidates.items(shown, home, words)), tuple(candidates.withheld()))
+    beside = candidates.reviewed_beside(question, scores, shown, alike)
+    items = candidates.items([*shown, *beside], home, words)
+    return Answer(tuple(items[: len(shown)]), tuple(candidates.withheld()), tuple(items[len(shown) :]))
 
 
 def _cited(sources: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
@@ -179,8 +185,8 @@ class _Candidates:
     def unfolded(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
         """Without the passages that a note among them cites: the note says it, and its source leads to the passage."""
         passages = [item.key for item in ranked if item.key not in self._notes]
-        notes = [self._notes[item.key].brief.row for item in ranked if item.key in self._notes]
-        cited = _cited(self._catalog.sources(notes)) if passages and notes else {}
+        notes = [self._notes[item.key].brief for item in ranked if item.key in self._notes]
+        cited = _cited(self._catalog.sources(self._vouched(notes))) if passages and notes else {}
         if not cited:
             return ranked
         self._entries = self._catalog.entries_by_key(passages)
@@ -190,6 +196,22 @@ class _Candidates:
             return entry is not None and any(a <= entry.first + 2 <= z for a, z in cited.get(entry.path, ()))
 
         return [item for item in ranked if not folded(item.key)]
+
+    def _vouched(self, notes: Sequence[Brief]) -> list[int]:
+        """The rows of those that may speak for what they cite: a file that somebody wrote hides nobody's words."""
+        wrote = self._catalog.ledger.wrote(brief.blob for brief in notes)
+        return [b.row for b in notes if not b.tainted and ((line := wrote.get(b.blob)) is None or line.kind != "found")]
+
+    def reviewed_beside(
+        self, question: Question, scores: Scores, shown: Sequence[Ranked], alike: Likeness | None
+    ) -> list[Ranked]:
+        """The reviewed notes that answer the question and are not among those shown, best first."""
+        if self._known_at is not None or not (keys := reviewed_keys(self._catalog)):
+            return []
+        there = {item.key for item in shown}
+        held = scores.held([key for key in keys if key not in there])
+        wanted = [key for key, has in held.items() if has.mask and has.passes]
+        return rank_notes(question, scores, self, sorted(self.accept(wanted)), _MOST_BESIDE, alike)
 
     def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
         """The items of the answer, read in full."""

@@ -70,10 +70,24 @@ def rank(
     for key, signals in passages.passage_signals(question, scores, facts, said, accept, alike) if said else ():
         judged.append((_total(signals, weights), key, signals, weights))
     judged.sort(key=lambda item: (-item[0], item[1]))
-    return [
-        Ranked(key, total, {name: round(weights[name] * value / SCALE, 6) for name, value in signals.items() if value})
-        for total, key, signals, weights in judged[:n]
+    return [_told(key, total, signals, weights) for total, key, signals, weights in judged[:n]]
+
+
+def rank_notes(
+    question: Question, scores: Scores, facts: Facts, keys: Sequence[str], n: int, alike: Likeness | None = None
+) -> list[Ranked]:
+    """The best n of these notes by the same signals, best first, ties by key."""
+    weights: Mapping[str, float] = NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS
+    judged = [
+        (_total(signals, weights), key, signals) for key, signals in _note_signals(question, scores, facts, keys, alike)
     ]
+    judged.sort(key=lambda item: (-item[0], item[1]))
+    return [_told(key, total, signals, weights) for total, key, signals in judged[:n]]
+
+
+def _told(key: str, total: float, signals: Signals, weights: Mapping[str, float]) -> Ranked:
+    why = {name: round(weights[name] * value / SCALE, 6) for name, value in signals.items() if value}
+    return Ranked(key, total, why)
 
 
 def _answered(scores: Scores, found: Sequence[str]) -> bool:

@@ -80,7 +80,13 @@ def _item(number: int, item: Item, envelope: Envelope, doubt: str) -> str:
         lines.append(f"{label}\n(no room for its words; nas_read {item.uri})")
     else:
         # Subject, speaker and addresses are somebody else's words: they stand inside the marker, which encodes them.
-        labels = {"state": item.trust, "suspicious": doubt, "about": item.subject or "", "by": item.speaker or ""}
+        labels = {
+            "state": item.trust,
+            "taint": ",".join(item.taint),
+            "suspicious": doubt,
+            "about": item.subject or "",
+            "by": item.speaker or "",
+        }
         lines += [label, envelope.wrap(item.id, item.home, item.text, labels | others)]
     if item.view in ("excerpt", "outline"):
         lines.append(f"This is an {item.view}; nas_read {item.uri}")

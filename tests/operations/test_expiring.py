@@ -24,6 +24,7 @@ from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide, queue
 from memoranda.operations.space import Space
+from memoranda.operations.timelines import timeline
 
 
 @pytest.fixture
@@ -44,8 +45,8 @@ def asked(context: Context, space: Space, words: str) -> set[str]:
 def test_a_note_is_hidden_everywhere_from_the_moment_on(
     context: Context, person: Context, space: Space, clock: Clock, home: Path
 ) -> None:
-    short = remember(context, space, NewNote("The lamp is lit.", retention_days=30))
-    long = remember(context, space, NewNote("The lamp is green.", retention_days=365))
+    short = remember(context, space, NewNote("The lamp is lit.", subject="lamp", retention_days=30))
+    long = remember(context, space, NewNote("The lamp is green.", subject="lamp", retention_days=365))
     decide(person, space, [short.id, long.id], "accept")
     clock.tick(days=29, hours=23)
     assert asked(context, space, "lamp") == {short.id, long.id}
@@ -61,6 +62,7 @@ def test_a_note_is_hidden_everywhere_from_the_moment_on(
             read(context, space, uri)
     with pytest.raises(NotFound):
         history(context, space, short.id)
+    assert ids(timeline(context, space, "lamp")) == [long.id]
     assert (home / short.path).exists(), "hidden, and removed when asked"
 
     dry = expire(context, space, dry_run=True)

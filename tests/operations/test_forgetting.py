@@ -187,6 +187,26 @@ def test_without_erase_the_entries_of_a_session_stay_in_the_journal_and_are_not_
     assert shown(person, space, "Kowalskoff") == [] and tarred.id in shown(person, space, "tarred May")
 
 
+def test_history_is_read_back_by_the_person_only(context: Context, person: Context, space: Space, home: Path) -> None:
+    first = append(context, space, Turn("The pier is made of oak.", "dana"))
+    said = append(context, space, Turn("Kowalskoff owns the pier,\nhe told me so.", "dana"))
+    last = append(context, space, Turn("It was tarred in May.", "dana"))
+    note = remember(context, space, NewNote("Kowalskoff owns it.", sources=(said.uri,)))
+    forget(person, space, one(note))
+    for uri in (note.uri, note.id):
+        with pytest.raises(NotFound):
+            read(context, space, uri)
+    assert "Kowalskoff" in read(person, space, note.uri).text
+    assert "Kowalskoff" in read(person, space, said.uri).text
+    for uri in (said.uri, said.id, said.path):
+        told = read(context, space, uri).text
+        assert "Kowalskoff" not in told and "he told me" not in told and "forgotten on 2026-10-02" in told
+    whole = read(context, space, said.path).text
+    assert whole.count("\n") == read(person, space, said.path).text.count("\n")
+    for kept, words in ((first, "made of oak."), (last, "tarred in May.")):
+        assert read(context, space, kept.uri).text.endswith(words) and words in whole
+
+
 def test_by_subject_and_by_source(context: Context, person: Context, space: Space) -> None:
     near = remember(context, space, NewNote("One.", subject="customer/acme"))
     below = remember(context, space, NewNote("Two.", subject="customer/acme/contacts"))

@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
-from memoranda.errors import Forgotten
+from memoranda.errors import Forgotten, NotFound
+from memoranda.home.blanking import erased_on
 from memoranda.home.record import Record
 from memoranda.home.tombstones import Mark, Mirror, Mirrored, Seals
 from memoranda.index.keepout import Tombs, tombs_of
 from memoranda.index.withheld import Tombstone
 from memoranda.notes.ids import note_id_for_path
-from memoranda.notes.journal import is_journal_path
+from memoranda.notes.journal import day_of, is_journal_path, parse_journal
 from memoranda.notes.sameness import same_text, says_something
 
 if TYPE_CHECKING:
@@ -121,6 +122,29 @@ def refuse_forgotten(context: Context, home: OpenHome, text: str, *, turn: bool 
             remedy=_REMEDY,
         )
     return list(lift_lines(context, [tomb.mark for tomb in found]))
+
+
+def without_forgotten(context: Context, home: OpenHome, path: str, text: str) -> str:
+    """The text of a file, at whatever revision, as somebody may read it who is not the person at a terminal.
+
+    Forgotten entries of a journal are left out, line for line. NotFound for a forgotten note.
+    """
+    tombs = home.tombs.now()
+    if context.person or not tombs:
+        return text
+    if not is_journal_path(path):
+        from memoranda.notes.model import read_note
+
+        note = read_note(path, text.encode("utf-8", "replace"))
+        if (tomb := tombs.of(note.id, note.body)) is not None:
+            raise NotFound(f"This was forgotten{_when(tomb)}.", why="Git's history has it still.", remedy=_REMEDY)
+        return text
+    lines = text.split("\n")
+    for entry in parse_journal(text.encode("utf-8", "replace"), day_of(path)):
+        if erased_on(entry.text) is None and (tomb := tombs.of(entry.id, entry.text, turn=True)) is not None:
+            count = entry.end - entry.start  # without its heading
+            lines[entry.start : entry.end] = [f"forgotten{_when(tomb)}", *[""] * (count - 1)][:count]
+    return "\n".join(lines)
 
 
 def forgotten_turn(tombs: Tombs, entry: str | None, text: str) -> bool:

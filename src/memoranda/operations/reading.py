@@ -15,13 +15,14 @@ from memoranda.notes.ids import blob_id, is_note_id
 from memoranda.notes.journal import is_journal_path
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.tokens import count_tokens
+from memoranda.operations.forgotten import without_forgotten
 from memoranda.operations.meeting import meet
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed
-from memoranda.values import dataclass
+from memoranda.values import dataclass, replace
 
 VIEWS = ("full", "section", "lines", "outline", "pointer")
 
@@ -80,6 +81,7 @@ def read(
         raise InvalidInput("The budget is below one token.", remedy="Give a positive number, or none.")
     place = _place(context, space, uri)
     _refuse_ended(context, place)
+    place = replace(place, text=without_forgotten(context, place.home, place.pointer.path, place.text))
     _record_what_is_met(context, place)
     return _viewed(place, view, section, lines, budget)
 

@@ -17,7 +17,7 @@ from memoranda.index.catalog import Catalog
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Chains, Link
 from memoranda.notes.times import Interval, format_instant
-from memoranda.operations.listing import time_or_none, told
+from memoranda.operations.listing import still_kept, time_or_none, told
 from memoranda.operations.meeting import hides
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import OpenHome, Space
@@ -112,14 +112,14 @@ def _versions(context: Context, home: OpenHome, subject: str) -> list[Version]:
     chains: dict[str, list[NoteRow]] = {}
     for note_id in catalog.ids_about(subject):
         if note_id not in chains:
-            chain = catalog.versions_of_chain(note_id)
-            chains.update({row.id: chain for row in chain})
+            chain = still_kept(home, catalog.versions_of_chain(note_id), context.now())
+            chains.update({note_id: chain} | {row.id: chain for row in chain})
     rows = list({row.row: row for chain in chains.values() for row in chain}.values())
     contested = contested_by(catalog, [row for row in rows if row.live], context.now())
     trust = trust_of(catalog, rows)
     hidden = hides(context, home)
     found: list[Version] = []
-    for chain in {id(chain): chain for chain in chains.values()}.values():
+    for chain in {id(chain): chain for chain in chains.values() if chain}.values():
         beliefs = _beliefs(catalog, chain)
         firm = believed(catalog, chain)
         loose = [other.link() for other, link in zip(chain, firm, strict=True) if other.link() != link]

@@ -172,6 +172,25 @@ def test_a_graft_and_a_hostile_configuration_change_nothing(stage: Stage) -> Non
     assert not (stage.folder / "ran").exists()
 
 
+def test_a_ledger_wound_back_to_before_a_revocation(stage: Stage) -> None:
+    """Who writes refs can cut the ledger short; what a person took back must not load again for it."""
+    note = stage.reviewed(EVIL)
+    stage.close()
+    before = stage.git("rev-parse", LEDGER).strip()
+    stage.restart()
+    stage.revoke(note.id)
+    assert "4711" not in stage.loaded()
+    for n in range(3):
+        stage.restart()
+        stage.remember(f"Something else {n}.")
+    stage.close()
+    stage.git("update-ref", LEDGER, before)
+    stage.restart()
+    assert "4711" not in stage.loaded()
+    stage.restart(without_indexes=True)
+    assert "4711" not in stage.loaded()
+
+
 def test_a_clock_set_back_revokes_all_the_same(stage: Stage) -> None:
     from datetime import timedelta
 

@@ -10,6 +10,7 @@ import pytest
 
 from memoranda.context import Context
 from memoranda.home.keys import Keys
+from memoranda.operations.journaling import Turn, append
 from memoranda.operations.loading import automatic_context
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide
@@ -68,5 +69,22 @@ def test_it_is_left_alone_when_nothing_in_it_changed(context: Context, keys: Key
     before = (home / "memory/MEMORY.md").stat()
     with opened(context, keys, home) as space:
         remember(context, space, NewNote("Nobody has reviewed this."))
+        append(context, space, Turn("A word.", "dana"))
     after = (home / "memory/MEMORY.md").stat()
     assert (before.st_mtime_ns, before.st_ino) == (after.st_mtime_ns, after.st_ino)
+
+
+def test_an_entry_in_a_journal_costs_no_look_at_it(
+    context: Context, keys: Keys, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(context, keys, home) as space:
+        note = remember(context, space, NewNote("The pilot is Ole."))
+        decide(replace(context, person=True), space, [note.id], "accept")
+    asked: list[int] = []
+    monkeypatch.setattr("memoranda.operations.loading.write_memory", lambda *_: asked.append(1))
+    with opened(context, keys, home) as space:
+        append(context, space, Turn("A word.", "dana"))
+    assert asked == []
+    with opened(context, keys, home) as space:
+        remember(context, space, NewNote("Another."))
+    assert asked == [1]

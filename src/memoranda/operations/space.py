@@ -32,6 +32,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
+    from memoranda.home.record import Record
     from memoranda.operations.admission import Rules
     from memoranda.operations.forgotten import TombBook
     from memoranda.operations.sessions import Met, SessionBook
@@ -139,7 +140,10 @@ class OpenHome:
         """Brings `memory/MEMORY.md` up to date when something was recorded; nothing where nothing was ever reviewed."""
         if self.repository.sequence == self.remembered or self.repository.read_only is not None:
             return
+        records = self.repository.ahead(self.remembered)
         self.remembered = self.repository.sequence
+        if records is not None and not any(self._may_load(record) for record in records):
+            return
         self.indexes.catch_up()
         with self.indexes.lock:
             if not self.indexes.catalog.ledger.has_reviews():
@@ -147,6 +151,11 @@ class OpenHome:
         from memoranda.operations.loading import write_memory
 
         write_memory(context, self)
+
+    def _may_load(self, record: Record) -> bool:
+        """Whether a record can change what is loaded automatically: it changes a note, or holds a review."""
+        notes = any(self.repository.ours.is_note(change.path) for change in record.changes)
+        return notes or any('"kind":"review"' in line for line in record.ledger)
 
     def close(self) -> None:
         self.indexes.close()

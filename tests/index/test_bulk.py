@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.index import _store
+from memoranda.index import _bulk, _store
 from memoranda.index._bulk import Bulk, Vocabulary
 from memoranda.index._segments import Builder
 from memoranda.index._write import Document, row_of
@@ -101,7 +102,7 @@ def test_a_bulk_meets_documents_that_are_there(tmp_path: Path) -> None:
     index = LexicalIndex.open(tmp_path / "lexical")
     index.apply([Document(key(n), text="acme") for n in range(200)])
     index.apply(retire=[key(3), key(150)])
-    bulk = index.bulk()
+    bulk = Bulk(Vocabulary())
     for n in (3, 150, 199, 1000, 1001, 1000):
         bulk.add(Document(key(n), text="acme"))
     assert index.apply(bulk=bulk, state={"feed": "7"}).added == 2
@@ -109,6 +110,23 @@ def test_a_bulk_meets_documents_that_are_there(tmp_path: Path) -> None:
     assert sorted(name for name, _ in found) == sorted(key(n) for n in (*range(200), 1000, 1001))
     assert index.state() == {"feed": "7"}
     index.close()
+
+
+def test_a_bulk_is_full_of_words_as_well_as_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of long files must not be held in memory by the thousand."""
+    monkeypatch.setattr(_bulk, "MOST_RUNS", 300)
+    bulk = Bulk(Vocabulary())
+    bulk.add(Document(key(1), text="acme " * 5000))
+    assert not bulk.full
+    bulk.add(Document(key(2), text=" ".join(f"word{n}" for n in range(1000))))
+    assert bulk.full
+    monkeypatch.setattr(_bulk, "BUILD_POSTINGS", 2000)
+    monkeypatch.setattr(_bulk, "_BLOCK_RUNS", 1000)
+    other = Bulk(Vocabulary())
+    other.add(Document(key(1), text="acme " * 1500))
+    assert not other.full
+    other.add(Document(key(2), text="acme " * 1500))
+    assert other.full
 
 
 def test_few_documents_take_no_segment_and_no_numpy(tmp_path: Path) -> None:

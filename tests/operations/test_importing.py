@@ -98,6 +98,21 @@ def test_a_long_import_leaves_indexes_as_if_made_anew(
     assert (again.taken, again.present) == (0, 302)
 
 
+def test_a_rebuild_in_many_pieces_holds_the_same(
+    context: Context, space: Space, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_folder(context, space, vault)
+    home = space.one()
+    grown = content(home)
+    monkeypatch.setattr("memoranda.index.feeding._SOME", 10)
+    monkeypatch.setattr("memoranda.index.feeding._BATCH", 40)
+    monkeypatch.setattr("memoranda.index._bulk.BUILD_DOCUMENTS", 30)
+    sys.modules.setdefault("numpy", pytest.importorskip("numpy"))
+    home.indexes.rebuild()
+    assert content(home) == grown
+    assert len(home.indexes.lexical._refreshed().segments) > 3
+
+
 def test_a_short_import_needs_no_second_process(
     context: Context, space: Space, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

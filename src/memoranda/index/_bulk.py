@@ -25,8 +25,8 @@ from memoranda.index.traits import MEANT, PASSAGE, shape_of, signs_of, traits_of
 
 Numbers = npt.NDArray[np.uint32]
 Small = npt.NDArray[np.uint8]
-_BLOCK = 2048  # documents that are turned into numbers in one go
-_MOST_RUNS = 120_000  # different runs kept in memory from one segment to the next, some 40 MB; more are forgotten
+_BLOCK, _BLOCK_RUNS = 2048, 500_000  # documents, and runs in them, that are turned into postings in one go
+MOST_RUNS = 120_000  # different runs kept in memory from one segment to the next, some 40 MB; more are forgotten
 _LANGUAGES: tuple[Language, Language] = ("en", "fr")
 _DOCUMENT_BITS = np.uint64(16)  # the lower bits of a posting: the document; above them the term
 _SIGNS = {word: n for n, word in enumerate([*sorted(stop.ENGLISH_SIGNS), *sorted(analysis.FRENCH_SIGNS)])}
@@ -172,7 +172,7 @@ class Bulk:
         self._lengths.append(0)
         for facet in dict.fromkeys(map(facet_term, facets)):
             self._hold(facet, number)
-        if len(self._keys) - self._first >= _BLOCK:
+        if len(self._keys) - self._first >= _BLOCK or len(self._runs) >= _BLOCK_RUNS:
             self._settle()
 
     def _piece(self, text: str, weight: int) -> None:
@@ -261,7 +261,8 @@ class Bulk:
     @property
     def full(self) -> bool:
         """Whether it is time to write it."""
-        return len(self._keys) >= BUILD_DOCUMENTS or self._postings >= BUILD_POSTINGS
+        many = len(self._keys) >= BUILD_DOCUMENTS or self._postings >= BUILD_POSTINGS
+        return many or len(self._vocabulary) >= 3 * MOST_RUNS
 
     def leave_out(self, numbers: set[int]) -> None:
         """Forgets these documents; the others move up."""
@@ -320,14 +321,3 @@ def _different(numbers: Numbers) -> Numbers:
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     return ordered[first]
-
-
-_vocabulary = Vocabulary()
-
-
-def vocabulary() -> Vocabulary:
-    """The vocabulary of this process; forgotten when it has become large, which only costs time."""
-    global _vocabulary
-    if len(_vocabulary) > _MOST_RUNS:
-        _vocabulary = Vocabulary()
-    return _vocabulary

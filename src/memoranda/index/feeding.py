@@ -12,7 +12,7 @@ from memoranda.index.lexical import Document, LexicalIndex
 from memoranda.notes.journal import agent_of
 
 if TYPE_CHECKING:
-    from memoranda.index._bulk import Bulk
+    from memoranda.index._bulk import Bulk, Vocabulary
 
 _BATCH = 2000
 _MANY = 1500  # documents for which importing numpy is worth its time
@@ -34,6 +34,7 @@ class Feeding:
         self._identity = identity
         self._progress = progress
         self._bulk: Bulk | None = None
+        self._vocabulary: Vocabulary | None = None
         self._reached = 0  # the feed up to which the bulk holds what the index does not
 
     def bring(self) -> None:
@@ -59,19 +60,33 @@ class Feeding:
             if not all(live > 0 for _, _, live in rows):
                 self.bring()
                 return
-            if self._bulk is None:
-                self._bulk = self._lexical.bulk()
-            for document in documents(self._catalog, [key for _, key, _ in rows]):
-                self._bulk.add(document)
+            keys = [key for _, key, _ in rows]
+            self._bulk = self._gathered(self._bulk, keys, self._state(self._reached))
             self._reached = rows[-1][0]
-            if self._bulk.full:
-                self.settle()
+
+    def _gathered(self, bulk: Bulk | None, keys: Sequence[str], before: dict[str, str] | None = None) -> Bulk:
+        """The bulk with the documents of these keys; what has no room in it is written, with the state `before`."""
+        for document in documents(self._catalog, keys):
+            if bulk is not None and bulk.full:
+                self._lexical.apply(bulk=bulk, state=before)
+                bulk = None
+            if bulk is None:
+                bulk = self._new_bulk()
+            bulk.add(document)
+        return bulk or self._new_bulk()
 
     def settle(self) -> None:
         """Writes what was gathered."""
         if self._bulk is not None:
             self._lexical.apply(bulk=self._bulk, state=self._state(self._reached))
             self._bulk = None
+
+    def _new_bulk(self) -> Bulk:
+        from memoranda.index._bulk import MOST_RUNS, Bulk, Vocabulary
+
+        if self._vocabulary is None or len(self._vocabulary) > MOST_RUNS:
+            self._vocabulary = Vocabulary()
+        return Bulk(self._vocabulary)
 
     def _last(self) -> int:
         return int(self._catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0])
@@ -110,15 +125,11 @@ class Feeding:
         """Adds the documents of these keys when they are many; returns those that are left to be added."""
         if len(keys) < _worth_a_bulk():
             return keys
-        bulk = self._lexical.bulk()
+        bulk: Bulk | None = None
         for at in range(0, len(keys), _BATCH):
             if self._progress:
                 self._progress("indexing", at, len(keys))
-            for document in documents(self._catalog, keys[at : at + _BATCH]):
-                bulk.add(document)
-            if bulk.full:
-                self._lexical.apply(bulk=bulk)
-                bulk = self._lexical.bulk()
+            bulk = self._gathered(bulk, keys[at : at + _BATCH])
         self._lexical.apply(bulk=bulk)
         if self._progress:
             self._progress("indexing", len(keys), len(keys))

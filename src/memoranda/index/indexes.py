@@ -168,6 +168,7 @@ class Indexes:
                 self._gathering = self._feeding()
             if last:
                 self._gathering.bring()
+                self._gathering = None
             else:
                 self._gathering.gather()
 

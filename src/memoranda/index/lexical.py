@@ -169,13 +169,6 @@ class LexicalIndex:
                 raise
             return applied
 
-    @staticmethod
-    def bulk() -> Bulk:
-        """An empty one, to be filled with many documents and handed to `apply` when it is full or at the end."""
-        from memoranda.index._bulk import Bulk, vocabulary
-
-        return Bulk(vocabulary())
-
     def compact(self) -> None:
         """Makes as few segments as possible, and forgets dropped documents for good."""
         with self._lock, named_errors(_WHAT):

@@ -27,11 +27,6 @@ from memoranda.operations.space import Space
 from memoranda.operations.timelines import timeline
 
 
-@pytest.fixture
-def person(context: Context) -> Context:
-    return replace(context, person=True)
-
-
 def ids(items: list[object] | tuple[object, ...]) -> list[str]:
     return sorted(item.id for item in items)  # type: ignore[attr-defined]
 

@@ -1,0 +1,93 @@
+"""Recall by vectors, end to end on a real Home: what is said in other words is found, and nothing else is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.index.embedding.static import installed
+from memoranda.operations.forgetting import Chosen, forget
+from memoranda.operations.journaling import Turn, append_many
+from memoranda.operations.recalling import recall
+from memoranda.operations.remembering import NewNote, remember, update
+from memoranda.operations.space import Space
+
+pytestmark = pytest.mark.skipif(installed() is None, reason="the package wordllama is not installed")
+
+
+def ids(context: Context, space: Space, question: str, **how: object) -> list[str]:
+    return [item.id for item in recall(context, space, question, **how).items]  # type: ignore[arg-type]
+
+
+def test_other_words_for_the_same_are_found_in_the_same_call(context: Context, space: Space) -> None:
+    remember(context, space, NewNote("The build server stands in Lyon."))
+    told = remember(context, space, NewNote("The physician wrote a prescription."))
+    view = recall(context, space, "doctor medicine")
+    assert [item.id for item in view.items] == [told.id]
+    assert view.items[0].why.keys() == {"like"}
+    assert len(view.coverage.indexes) == 2
+    newer = remember(context, space, NewNote("A doctor gave her medicines."))
+    assert ids(context, space, "physician")[:2] == [told.id, newer.id]
+
+
+def test_what_is_nowhere_is_still_not_found(context: Context, space: Space) -> None:
+    remember(context, space, NewNote("The physician wrote a prescription."))
+    for question in ("quantum chromodynamics", "zeppelin", "the of and", "🙂", "invoice 4711"):
+        assert ids(context, space, question) == []
+
+
+def test_who_names_a_thing_exactly_gets_that_thing(context: Context, space: Space) -> None:
+    told = [remember(context, space, NewNote(f"Ticket ops{n} is about the doctor.")) for n in range(20)]
+    assert ids(context, space, "ops7") == [told[7].id]
+
+
+def test_filters_and_states_hold_for_what_words_did_not_find(context: Context, space: Space) -> None:
+    old = remember(context, space, NewNote("The physician wrote a prescription.", subject="health"))
+    assert ids(context, space, "doctor medicine", subject="work") == []
+    assert ids(context, space, "doctor medicine", kinds=("decision",)) == []
+    assert ids(context, space, "doctor medicine", include=("journal",)) == []
+    new = update(context, space, old.id, "The physician wrote a new prescription.")
+    assert ids(context, space, "doctor medicine") == [new.id]
+
+
+def test_passages_count_with_what_is_around_them(context: Context, space: Space) -> None:
+    said = append_many(
+        context,
+        space.writable(),
+        [
+            Turn("I went to the physician this morning.", "Dana", session="s1"),
+            Turn("And what came of it?", "Luis", session="s1"),
+            Turn("A prescription and three days of rest.", "Dana", session="s1"),
+            Turn("The build server stands in Lyon.", "Luis", session="s2"),
+        ],
+    )
+    view = recall(context, space, "Which medicine did the doctor give to Dana?")
+    shown = [item.id for item in view.items]
+    assert {said[0].id, said[2].id} <= set(shown[:3])
+    assert {"like", "like_near", "like_session"} <= set(view.items[0].why)
+
+
+def test_vectors_are_made_again_when_they_are_gone_or_damaged(context: Context, space: Space, home: Path) -> None:
+    told = remember(context, space, NewNote("The physician wrote a prescription."))
+    assert ids(context, space, "doctor medicine") == [told.id]
+    vectors = space.one().indexes.vectors
+    assert vectors is not None
+    shutil.rmtree(vectors.directory)
+    assert ids(context, space, "doctor medicine") == [told.id]
+    file = vectors.directory / "vectors.bin"
+    file.write_bytes(bytes(len(file.read_bytes())))
+    remember(context, space, NewNote("The build server stands in Lyon."))
+    view = recall(context, space, "doctor medicine")
+    assert [item.id for item in view.items] in ([told.id], []), "never a wrong answer"
+
+
+def test_status_names_the_vectors(context: Context, space: Space) -> None:
+    remember(context, space, NewNote("The physician wrote a prescription."))
+    recall(context, space, "doctor")
+    status = {item.name.split("-")[0]: item for item in space.one().indexes.status()}
+    assert status["vectors"].state == "fresh"
+    assert status["vectors"].counts == {"live": 1, "retired": 0}
+    assert status["vectors"].recipe is not None and status["vectors"].recipe.params["model"] == "wordllama-256"

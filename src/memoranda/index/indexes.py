@@ -114,6 +114,17 @@ class Indexes:
                 self._vectors = VectorIndex.open(directory, embedder)
         return self._vectors
 
+    def discard_vectors(self, error: IndexDamaged) -> None:
+        """They turned out damaged in the middle of a question: it is answered without, the next one makes them anew."""
+        with self.lock:
+            if self._vectors is not None:
+                directory = self._vectors.directory
+                self._vectors.close()
+                self._vectors = None
+                self._level = None
+                _remove(directory)
+            self.notices.append(f"{error.what} This answer goes by the words alone; the next one makes it again.")
+
     def _open_catalog(self) -> Catalog:
         directory = self._directory(CATALOG)
         try:

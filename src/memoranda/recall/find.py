@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from memoranda.errors import InvalidPointer
+from memoranda.errors import IndexDamaged, InvalidPointer
 from memoranda.index.indexes import Indexes
 from memoranda.index.lexical import Scores
 from memoranda.index.rows import Brief, EntryRow, Said, Shown
@@ -72,12 +72,23 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
     question = read_question(wanted.text, wanted.now)
     if not question.query:
         return Answer()
-    candidates = _Candidates(indexes, wanted)
     former = wanted.known_at is not None or wanted.history
     scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
-    words = frozenset(term for group in question.query.groups for term in group.alternatives)
     vectors = indexes.vectors
-    alike = likeness(vectors, question, scores, wanted.facets(), former=former) if vectors else None
+    if vectors is not None:
+        try:
+            alike = likeness(vectors, question, scores, wanted.facets(), former=former)
+            return _answer(indexes, home, wanted, question, scores, alike)
+        except IndexDamaged as error:
+            indexes.discard_vectors(error)
+    return _answer(indexes, home, wanted, question, scores, None)
+
+
+def _answer(
+    indexes: Indexes, home: str, wanted: Wanted, question: Question, scores: Scores, alike: Likeness | None
+) -> Answer:
+    candidates = _Candidates(indexes, wanted)
+    words = frozenset(term for group in question.query.groups for term in group.alternatives)
     ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept, alike)
     shown = candidates.unfolded(ranked)[: wanted.k]
     beside = candidates.reviewed_beside(question, scores, shown, alike)

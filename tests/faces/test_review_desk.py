@@ -56,6 +56,15 @@ def test_ones_own_edits_are_shown_in_full_and_accepted_in_one_step(person: Perso
     assert len(person.json("context", "--home", str(home))["items"]) == 2
     code, said = typed(person, "review", "accept", "--unclaimed", "--home", str(home))
     assert code == 0 and "Nothing unclaimed waits." in said
+    (home / "memory/notes/b.md").write_text("Ask Ines.\n")  # an edit of what was reviewed is one's own edit too
+    assert "Ask Ines." in person.says("review", "list", "--unclaimed", "--home", str(home))
+    assert typed(person, "review", "accept", "--unclaimed", "--home", str(home))[0] == 0
+    items = person.json("context", "--home", str(home))["items"]
+    loaded = {item["text"]: item["contested"] for item in items}
+    assert loaded == {"# Berth\n\nNine metres.": False, "Ask Ines.": False}
+    (home / "memory/notes/b.md").write_text("Ask nobody.\n")
+    assert typed(person, "review", "reject", "--unclaimed", "--home", str(home))[0] == 0
+    assert "0 notes waiting" in person.says("review", "list", "--unclaimed", "--home", str(home))
 
 
 def test_a_note_is_shown_with_the_story_of_its_session(person: Person) -> None:

@@ -115,7 +115,9 @@ def _not_allowed(text: str, found: Iterable[Secret | Personal], rules: Rules | N
 
 
 def _told(found: Secret | Personal) -> str:
-    return f"It is taken for a {found.kind.replace('_', ' ')} at line {found.line}, column {found.column}."
+    kind = found.kind.replace("_", " ")
+    article = "an" if kind[0] in "aeiou" else "a"
+    return f"It is taken for {article} {kind} at line {found.line}, column {found.column}."
 
 
 def _remedy(text: str, found: Secret | Personal, rules: Rules | None) -> str:

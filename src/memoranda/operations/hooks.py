@@ -185,7 +185,7 @@ def _uses(line: bytes, trust: Trusted) -> Iterator[Brought]:
 
 
 def _remarks(done: ImportedJournal, passed: int) -> Iterator[str]:
-    left = [reason for number, reason in done.damaged if not number]
+    left = done.refused
     if left:
         what = "1 turn was" if len(left) == 1 else f"{len(left)} turns were"
         yield f"{what} not written to the journal. {left[0]}"

@@ -19,13 +19,18 @@ from memoranda.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ImportedJournal:
-    """How many entries were written, were there already, and were passed over and why; damaged lines by number."""
+    """How many entries were written, were there already, and were passed over and why.
+
+    `damaged` are the lines that were not taken, by number, and why; `refused` the reasons for those among them that
+    could be read and may not be kept.
+    """
 
     written: int
     present: int
     skipped: dict[str, int]
     damaged: tuple[tuple[int, str], ...]
     sessions: tuple[str, ...]
+    refused: tuple[str, ...] = ()
 
     def json(self) -> dict[str, object]:
         damaged = [{"line": number, "reason": reason} for number, reason in self.damaged]
@@ -63,13 +68,13 @@ def take_in(
     """
     home.refresh(context)
     turns = []
-    damaged = list(found.damaged)
-    for turn in found.turns:
+    refused: list[tuple[int, str]] = []
+    for number, turn in zip(found.numbers, found.turns, strict=True):
         try:
             check_turn(turn)
             check_kept(context, home, turn)
         except (InvalidInput, Refused) as error:
-            damaged.append((0, str(error)))
+            refused.append((number, str(error)))
             continue
         turns.append(turn)
     known = _known(home, [turn.id for turn in turns if turn.id])
@@ -84,7 +89,8 @@ def take_in(
     if progress:
         progress("importing entries", len(written), len(fresh))
     sessions = tuple(sorted({entry.session for entry in written}))
-    return ImportedJournal(len(written), present, skipped, tuple(damaged), sessions)
+    damaged = tuple(sorted([*found.damaged, *refused]))
+    return ImportedJournal(len(written), present, skipped, damaged, sessions, tuple(reason for _, reason in refused))
 
 
 @undisturbed

@@ -35,6 +35,7 @@ from memoranda.values import dataclass, field, replace
 
 VERDICTS = ("accept", "reject", "revoke")
 _WAITING = ("quarantined", "contested", "unreviewed", "unclaimed")
+_EDITS = ("contested", "unclaimed")  # found in a file, in a note that was reviewed or in any other
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +120,15 @@ def _in_states(home: OpenHome, states: Sequence[str], now: datetime, hidden: boo
     return [_waiting(home, row, trust[row.blob], hidden=hidden) for row in rows if trust[row.blob].state in states]
 
 
+def edits(context: Context, space: Space) -> list[Waiting]:
+    """One's own edits that wait: what was found in a file and nothing from outside has touched. HomeNotFound."""
+    return [item for item in queue(context, space, states=_EDITS) if item.verdict != "reject"]
+
+
 def unclaimed(context: Context, space: Space) -> list[str]:
     """Pointers to the exact bytes of one's own edits that wait, without those that contradict something."""
-    waiting = queue(context, space, states=("unclaimed",))
     contested = {note["path"] for group in contradictions(context, space) for note in group.notes}
-    return [item.uri for item in waiting if item.verdict != "reject" and item.path not in contested]
+    return [item.uri for item in edits(context, space) if item.path not in contested]
 
 
 def contradictions(context: Context, space: Space) -> list[Contested]:

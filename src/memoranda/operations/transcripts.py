@@ -28,9 +28,13 @@ _OWN = ("speaker", "text", "at", "session", "agent", "origin")
 
 @dataclass(slots=True)
 class Transcript:
-    """What a file held: its turns, what was passed over (reason -> count), and the lines that are damaged."""
+    """What a file held: its turns, what was passed over (reason -> count), and the lines that are damaged.
+
+    `numbers` says at which line each turn begins, in their order.
+    """
 
     turns: list[Turn] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     damaged: list[tuple[int, str]] = field(default_factory=list)
 
@@ -41,6 +45,7 @@ class _Pending:
 
     message: str
     turn: Turn
+    number: int
 
 
 def read_lines(lines: Iterable[bytes]) -> Transcript:
@@ -50,10 +55,14 @@ def read_lines(lines: Iterable[bytes]) -> Transcript:
     uuids: set[str] = set()
     pending: _Pending | None = None
 
+    def take(number: int, turn: Turn) -> None:
+        found.turns.append(turn)
+        found.numbers.append(number)
+
     def finish() -> None:
         nonlocal pending
         if pending is not None:
-            found.turns.append(pending.turn)
+            take(pending.number, pending.turn)
             pending = None
 
     for number, raw in enumerate(lines, 1):
@@ -66,7 +75,7 @@ def read_lines(lines: Iterable[bytes]) -> Transcript:
                 raise InvalidInput("It is not a JSON object.")
             if "text" in line and "type" not in line:
                 finish()
-                found.turns.append(_own(line, seen))
+                take(number, _own(line, seen))
                 continue
             taken = _claude(line, uuids, found.skipped)
         except (ValueError, InvalidInput) as error:
@@ -81,7 +90,7 @@ def read_lines(lines: Iterable[bytes]) -> Transcript:
             pending.turn = Turn(joined, *_rest(pending.turn))
         else:
             finish()
-            pending = _Pending(message, turn)
+            pending = _Pending(message, turn, number)
     finish()
     return found
 

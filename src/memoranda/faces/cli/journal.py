@@ -48,7 +48,7 @@ def _import(frame: Frame, args: argparse.Namespace) -> int:
         if done.skipped:
             yield "Passed over: " + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items())) + "."
         for number, reason in done.damaged[:_ROWS]:
-            yield f"  {f'line {number}' if number else 'an entry'}: {reason}"
+            yield f"  line {number}: {reason}"
         if len(done.damaged) > _ROWS:
             yield f"  … and {len(done.damaged) - _ROWS:,} more (--json names all)"
 

@@ -121,7 +121,8 @@ def _version(version: Any) -> Iterator[str]:
     if version.superseded_by:
         yield f"    superseded by {', '.join(version.superseded_by)}"
     if version.proposed_by:
-        yield f"    {', '.join(version.proposed_by)} would supersede it, and waits for a review"
+        waits = "waits" if len(version.proposed_by) == 1 else "wait"
+        yield f"    {', '.join(version.proposed_by)} would supersede it, and {waits} for a review"
     if version.contested_by:
         yield f"    contested by {', '.join(version.contested_by)}"
 

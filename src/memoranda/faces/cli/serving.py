@@ -19,9 +19,9 @@ def _mcp(_frame: Frame, args: argparse.Namespace) -> int:
 
 COMMANDS = {
     "mcp": Command(
-        "Serves the tools nas_remember, nas_recall, nas_read, nas_journal and nas_forget over MCP on standard input "
-        "and output, until the client closes it. It is started by an agent's host; docs/mcp.md shows how hosts "
-        "are told.",
+        "Serves the tools nas_remember, nas_recall, nas_read, nas_journal, nas_forget, nas_session_taint and "
+        "nas_review_queue over MCP on standard input and output, until the client closes it. It is started by an "
+        "agent's host; docs/mcp.md shows how hosts are told.",
         _options,
         _mcp,
         "claude mcp add memoranda -- memoranda mcp --home ~/notes",

@@ -19,10 +19,12 @@ def _list_options(parser: Parser) -> None:
 
 
 def _list(frame: Frame, args: argparse.Namespace) -> int:
-    from memoranda.operations.reviewing import contradictions, queue
+    from memoranda.operations.reviewing import contradictions, edits, queue
 
-    states = ("unclaimed",) if args.unclaimed else words(args.state)
-    found = queue(frame.context, frame.space, states=states)
+    if args.unclaimed:
+        found = edits(frame.context, frame.space)
+    else:
+        found = queue(frame.context, frame.space, states=words(args.state))
     groups = contradictions(frame.context, frame.space)
 
     def lines() -> Iterator[str]:

@@ -112,7 +112,7 @@ def _of(context: Context, home: OpenHome) -> list[Loaded]:
         gone = ended(catalog, context.now())
         shelf = _Shelf(home, catalog)
         loaded = []
-        for note_id in accepted(catalog):
+        for note_id in shelf.accepted:
             item = shelf.loaded(context, note_id) if note_id not in gone else None
             if item is not None:
                 loaded.append(item)
@@ -136,6 +136,11 @@ class _Shelf:
         self._home = home
         self._catalog = catalog
         self._held: dict[str, _Reviewed | None] = {}
+        self.accepted = accepted(catalog)
+        self._linked = catalog.linked(self.accepted)
+        blobs = list(dict.fromkeys(blob for reviews in self.accepted.values() for blob in reviews))
+        found = home.repository.store.get_many(blobs)  # at once: a question a note would cost more than all the rest
+        self._data = {blob: item.data for blob, item in zip(blobs, found, strict=True) if item is not None}
 
     def reviewed(self, note_id: str) -> _Reviewed | None:
         """The note with this id as it stands accepted; None when it does not, or its file is gone."""
@@ -144,13 +149,13 @@ class _Shelf:
         return self._held[note_id]
 
     def _read(self, note_id: str) -> _Reviewed | None:
-        reviews = accepted(self._catalog, note_id).get(note_id, {})
+        reviews = self.accepted.get(note_id, {})
         rows = self._catalog.by_id(note_id)
         if not reviews or not rows:
             return None
         row = next((row for row in rows if row.blob in reviews), rows[0])
         review = reviews[row.blob] if row.blob in reviews else list(reviews.values())[-1]
-        data = self._home.repository.blob(review.blob)
+        data = self._data.get(review.blob) or self._home.repository.blob(review.blob)
         if data is None or hashlib.sha256(data).hexdigest() != review.fields.get("sha256"):
             return None  # Git's name for bytes can be made to collide; a person accepted these and no others
         note = read_note(str(review.fields.get("path") or row.path), data)
@@ -163,7 +168,8 @@ class _Shelf:
         own = self.reviewed(note_id)
         if own is None:
             return None
-        chain = self._catalog.component(note_id)
+        alone = not (note_id in self._linked or own.note.supersedes or own.row.supersedes)
+        chain = self._catalog.by_id(note_id) if alone else self._catalog.component(note_id)
         ids = dict.fromkeys([note_id, *(row.id for row in chain)])
         links = [found.link for other in ids if (found := self.reviewed(other)) is not None]
         chains = Chains(links)

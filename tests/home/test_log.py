@@ -168,7 +168,7 @@ def test_after_a_loss_of_power_the_whole_rest_is_wiped(three: tuple[Path, list[i
     whole[at : at + len(forged)] = forged
     path.write_bytes(whole)
     state = bytearray((folder / "state").read_bytes())
-    state[-32:] = b"another boot".ljust(32, b"-")
+    state[24:56] = b"another boot".ljust(32, b"-")
     (folder / "state").write_bytes(state)
     opened = IntakeLog(folder)
     assert opened.fresh_boot
@@ -232,7 +232,7 @@ def test_a_segment_left_by_a_killed_rotation_does_not_hide_later_records(tmp_pat
     ours.close()
     for boot in (b"", b"another"):  # with the numbers lost, or older
         state = bytearray((tmp_path / "state").read_bytes())
-        state[-32:] = boot.ljust(32, b"-")
+        state[24:56] = boot.ljust(32, b"-")
         (tmp_path / "state").write_bytes(state if boot else b"")
         again = IntakeLog(tmp_path)
         again._make_segment(2, 1)
@@ -407,3 +407,54 @@ def test_frames_are_as_documented() -> None:
     assert int.from_bytes(data[12:20], "big") == 7
     assert int.from_bytes(data[8:12], "big") == len(b"body")
     assert len(data) == FRAME_SIZE + int.from_bytes(data[4:8], "big") + 4
+
+
+def _counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows with every sync of a file."""
+    done: list[int] = []
+    sync = os.fdatasync
+
+    def counted(descriptor: int) -> None:
+        sync(descriptor)
+        done.append(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    return done
+
+
+def test_one_sync_is_enough_for_what_two_processes_have_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = IntakeLog(tmp_path), IntakeLog(tmp_path)
+    syncs = _counting(monkeypatch)
+    end, other = write(ours, record(1)), write(theirs, record(2))
+    ours.sync(ours.segment, end)
+    theirs.sync(theirs.segment, other)
+    assert len(syncs) == 1
+    later = write(theirs, record(3))
+    theirs.sync(theirs.segment, later)
+    assert len(syncs) == 2, "what came after the sync needs one of its own"
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize("harm", ["the machine was started anew", "the log was put back from a copy"])
+def test_what_was_synced_once_counts_for_this_log_in_this_run_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    opened = IntakeLog(tmp_path)
+    copy = (tmp_path / "00000001.log").read_bytes()
+    opened.sync(opened.segment, write(opened, record(1, b"long " * 500)))
+    opened.close()
+    if harm.startswith("the log"):
+        (tmp_path / "00000001.log").write_bytes(copy)
+    else:
+        state = bytearray((tmp_path / "state").read_bytes())
+        state[24:56] = b"another boot".ljust(32, b"-")
+        (tmp_path / "state").write_bytes(state)
+        (tmp_path / "00000001.log").write_bytes(copy)
+    syncs = _counting(monkeypatch)
+    again = IntakeLog(tmp_path)
+    again.sync(again.segment, write(again, record(1)))
+    assert len(syncs) == 1
+    again.close()

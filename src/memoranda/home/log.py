@@ -26,9 +26,14 @@ from memoranda.home.record import FRAME_SIZE, FileChange, Record, Unread, decode
 
 _HEAD = struct.Struct(">8sQ")  # a segment begins with a magic and the sequence number before its first record
 _MAGIC = b"MEMLOG1\n"
-# Segment, offset up to which the working tree is written, offset up to which its files are synced, boot. In the native
-# form each number is stored at one stroke, so that another process can read it without a lock.
-_STATE = struct.Struct("@QQQ32s")
+# Segment, offset up to which the working tree is written, offset up to which its files are synced, boot, and up to
+# where the log itself is synced (segment and offset in one number). In the native form each number is stored at one
+# stroke, so that another process can read it without a lock.
+_STATE = struct.Struct("@QQQ32sQ")
+_WRITERS = struct.Struct("@QQQ32s")
+_DURABLE = struct.Struct("@Q")
+_DURABLE_AT = _STATE.size - _DURABLE.size
+_OFFSET_BITS = 40
 HEAD_SIZE = _HEAD.size
 _NO_FRAME = bytes(FRAME_SIZE)
 ROTATE_AT = 4 << 20
@@ -58,6 +63,7 @@ class IntakeLog:
         self._folder = folder
         self._threads = threading.Lock()
         self._file_lock = FileLock(folder / "log.lock")
+        self._sync_lock = FileLock(folder / "sync.lock")
         self._reading = threading.Lock()
         self._sync_turn = threading.Condition()
         self._syncing = False
@@ -85,22 +91,24 @@ class IntakeLog:
         path = self._folder / "state"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            if os.fstat(descriptor).st_size < _STATE.size:
-                os.pwrite(descriptor, bytes(_STATE.size), 0)
+            if (size := os.fstat(descriptor).st_size) < _STATE.size:
+                os.pwrite(descriptor, bytes(_STATE.size - size), size)
             state = mmap.mmap(descriptor, _STATE.size)
         finally:
             os.close(descriptor)
-        segment, _, _, boot = _STATE.unpack(state[: _STATE.size])
+        segment, _, _, boot, _ = _STATE.unpack_from(state)
+        if boot != self._this_boot:
+            _DURABLE.pack_into(state, _DURABLE_AT, 0)
         found = sorted(int(p.stem) for p in self._folder.glob("*.log") if p.stem.isdigit())
         if not found:
             self._make_segment(1, 0)
             sync_path(self._folder.parent)  # which holds our folder since a moment ago
-            _STATE.pack_into(state, 0, 1, HEAD_SIZE, HEAD_SIZE, self._this_boot)
+            _pack_state(state, 1, HEAD_SIZE, HEAD_SIZE, self._this_boot)
             return state
         if segment not in found or boot != self._this_boot:  # the numbers may be older than the segments, or lost
             segment = self._newest(found)
-            if segment != _STATE.unpack(state[: _STATE.size])[0]:
-                _STATE.pack_into(state, 0, segment, HEAD_SIZE, HEAD_SIZE, b"")
+            if segment != _STATE.unpack_from(state)[0]:
+                _pack_state(state, segment, HEAD_SIZE, HEAD_SIZE, b"")
         for other in found:
             if other != segment:  # a rotation was cut short: before it moved on, or before it had cleaned up
                 self._path(other).unlink()
@@ -123,7 +131,7 @@ class IntakeLog:
         return self._numbers()[0]
 
     def _numbers(self) -> tuple[int, int, int]:
-        segment, applied, safe, _ = _STATE.unpack_from(self._state)
+        segment, applied, safe, _, _ = _STATE.unpack_from(self._state)
         return segment, applied, safe
 
     def _boot(self) -> bytes:
@@ -159,14 +167,14 @@ class IntakeLog:
         self._set_applied(self._read_at)
 
     def _set_applied(self, offset: int) -> None:
-        _STATE.pack_into(self._state, 0, self._segment, offset, min(self.safe, offset), self._this_boot)
+        _pack_state(self._state, self._segment, offset, min(self.safe, offset), self._this_boot)
 
     def set_safe(self, segment: int, offset: int) -> None:
         """The files that the records up to `offset` of `segment` left in the working tree are synced."""
         with self._locked():
             current, applied, safe = self._numbers()
             if current == segment and safe < offset <= applied and not self.fresh_boot:
-                _STATE.pack_into(self._state, 0, current, applied, offset, self._boot())
+                _pack_state(self._state, current, applied, offset, self._boot())
 
     def mark(self) -> tuple[int, int]:
         """(segment, offset) up to which records stand in the working tree: another one when somebody has written."""
@@ -338,7 +346,7 @@ class IntakeLog:
             raise
 
     def _catch_up(self) -> None:
-        segment, applied, _, boot = _STATE.unpack_from(self._state)
+        segment, applied, _, boot, _ = _STATE.unpack_from(self._state)
         if segment == self._segment and boot == self._this_boot:  # the usual case, at a glance
             if applied != self._read_at:
                 with self._reading:
@@ -425,10 +433,10 @@ class IntakeLog:
                     break
                 self._sync_turn.wait()
             with self._reading:
-                descriptor, reading, reached = self._descriptor, self._segment, self._read_at
-        failure = None
+                descriptor, reading = self._descriptor, self._segment
+        failure, reached = None, 0
         try:
-            sync_data(descriptor)
+            reached = self._sync(descriptor, reading, offset)
         except OSError as error:  # never retried: the kernel may have dropped the dirty pages already
             failure = f"fdatasync failed: {error}"
         with self._sync_turn:
@@ -442,6 +450,35 @@ class IntakeLog:
             raise ReadOnlyHome(
                 "The write could not be made durable.", why=failure, remedy="Check the disk and open the Home again."
             )
+
+    def _sync(self, descriptor: int, segment: int, offset: int) -> int:
+        """Syncs a segment if no other process has done so meanwhile; up to where it is synced now.
+
+        One sync covers what all processes have written. They take turns, so that who comes second need not sync again.
+        """
+        if (reached := self._durable(segment)) >= offset:
+            return reached
+        self._sync_lock.acquire()
+        try:
+            if (reached := self._durable(segment)) >= offset:
+                return reached
+            current, applied, _ = self._numbers()
+            sync_data(descriptor)
+            if current != segment or applied < offset:
+                return offset  # what was read by us; the segment has been left, or its records are only being written
+            _DURABLE.pack_into(self._state, _DURABLE_AT, segment << _OFFSET_BITS | applied)
+            return applied
+        finally:
+            self._sync_lock.release()
+
+    def _durable(self, segment: int) -> int:
+        """Up to where some process has synced this segment, 0 when nobody has.
+
+        Never more than what is written: then the log was put back from a copy, and the number is of another one.
+        """
+        durable = _STATE.unpack_from(self._state)[4]
+        offset: int = durable & (1 << _OFFSET_BITS) - 1
+        return offset if durable >> _OFFSET_BITS == segment and offset <= self.applied else 0
 
     def fail(self, reason: str) -> None:
         """From now on this process writes no more."""
@@ -458,7 +495,7 @@ class IntakeLog:
             with self._reading:
                 old = self._segment
                 self._make_segment(old + 1, self._last)
-                _STATE.pack_into(self._state, 0, old + 1, HEAD_SIZE, HEAD_SIZE, self._boot())
+                _pack_state(self._state, old + 1, HEAD_SIZE, HEAD_SIZE, self._boot())
                 self._open_segment(old + 1, HEAD_SIZE)
                 self._path(old).unlink()
 
@@ -477,6 +514,7 @@ class IntakeLog:
             if descriptor >= 0:
                 os.close(descriptor)
         self._file_lock.close()
+        self._sync_lock.close()
         self._state.close()
 
 
@@ -493,6 +531,11 @@ class _Writing:
 
     def __exit__(self, *_: object) -> None:
         self._log.give_back()
+
+
+def _pack_state(state: mmap.mmap, segment: int, applied: int, safe: int, boot: bytes) -> None:
+    """Writes the numbers that only change inside the writers' lock; the last one is not among them."""
+    _WRITERS.pack_into(state, 0, segment, applied, safe, boot)
 
 
 def _records(buffer: bytes, at: int) -> Iterator[tuple[Record, int]]:

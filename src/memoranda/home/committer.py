@@ -160,7 +160,7 @@ class Committer:
             try:
                 reason = self._flush(patient=wait)
                 if reason is None:
-                    self._store.sweep(alone=True)  # every group is finished and nobody else is at work
+                    self._store.sweep()  # every group is finished; another worktree may be at work on its own
                 return reason
             finally:
                 self._lock.release()
@@ -223,7 +223,7 @@ class Committer:
     def _flush(self, *, patient: bool) -> str | None:
         self._refs.unlock()  # nobody else of ours is at work now: these locks are a killed process's
         # Before anything is committed: whoever is killed on the way leaves records, and so a reason to come here again.
-        self._store.sweep(alone=True, holds=False)
+        self._store.sweep(holds=False)
         if (self._layout.own / "erasing" / "plan.json").exists():
             return "an erasing has to be finished first"
         reason = None

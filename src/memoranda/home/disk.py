@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -21,6 +22,7 @@ from memoranda.home.store import RefMove, TreeChange
 
 _EMPTY_TREE = object_id("tree", b"")
 _MANY_PACKS = 60
+_LONG = 3600.0  # seconds
 
 
 class DiskStore:
@@ -40,6 +42,14 @@ class DiskStore:
         folder = self._layout.objects / "pack"
         folder.mkdir(parents=True, exist_ok=True)
         fresh = folder / f"tmp_memoranda_{os.getpid()}_{objects[0].oid[:12]}"
+        try:
+            return self._put(objects, folder, fresh)
+        except OSError:
+            for left in (fresh, fresh.with_suffix(".idx")):
+                left.unlink(missing_ok=True)
+            raise
+
+    def _put(self, objects: Sequence[GitObject], folder: Path, fresh: Path) -> Path:
         with fresh.open("wb") as file:
             pack = write_pack(objects, file.write, len(objects))
             file.flush()
@@ -151,12 +161,15 @@ class DiskStore:
         folder = self._layout.objects / "pack"
         for path in folder.glob("tmp_memoranda_*"):
             owner = path.name.split("_")[2]
-            if alone or not owner.isdigit() or not _lives(int(owner)):
+            if alone or not owner.isdigit() or not _lives(int(owner)) or _old(path):
                 yield path
         for path in folder.glob("pack-*.keep"):
-            words = path.read_text(encoding="utf-8", errors="replace").split()
+            try:
+                words = path.read_text(encoding="utf-8", errors="replace").split()
+            except FileNotFoundError:
+                continue  # released by another worktree's committer just now
             ours = len(words) == 2 and words[0] == "memoranda" and words[1].isdigit()
-            if ours and (alone or not _lives(int(words[1]))):
+            if ours and (alone or not _lives(int(words[1])) or _old(path)):
                 yield path
 
     def close(self) -> None:
@@ -173,6 +186,15 @@ def read_raw(fields: Sequence[bytes]) -> list[TreeChange]:
         new = head[3].decode() if head[1] in (b"100644", b"100755") else None
         found.append(TreeChange(path.decode("utf-8", "surrogateescape"), old, new))
     return found
+
+
+def _old(path: Path) -> bool:
+    """Whether a file is older than any batch takes: its writer's number is another process's by now."""
+    try:
+        # The machine's clock and no other: it is compared with a file's time, which the system has set by it.
+        return time.time() - path.stat().st_mtime > _LONG
+    except FileNotFoundError:
+        return False
 
 
 def _lives(pid: int) -> bool:

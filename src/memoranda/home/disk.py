@@ -153,11 +153,11 @@ class DiskStore:
 
     def sweep(self, *, alone: bool = False, holds: bool = True) -> None:
         """Removes the leftovers; who knows to be `alone` need not ask whether their writers live."""
-        for path in self._dead(alone=alone):
+        for path in self._dead(alone=alone, own=True):
             if holds or path.suffix != ".keep":
                 path.unlink(missing_ok=True)
 
-    def _dead(self, *, alone: bool = False) -> Iterator[Path]:
+    def _dead(self, *, alone: bool = False, own: bool = False) -> Iterator[Path]:
         folder = self._layout.objects / "pack"
         for path in folder.glob("tmp_memoranda_*"):
             owner = path.name.split("_")[2]
@@ -169,7 +169,8 @@ class DiskStore:
             except FileNotFoundError:
                 continue  # released by another worktree's committer just now
             ours = len(words) == 2 and words[0] == "memoranda" and words[1].isdigit()
-            if ours and (alone or not _lives(int(words[1])) or _old(path)):
+            # Our own: of a group that could not be finished before the Home was closed and opened again.
+            if ours and (alone or (own and int(words[1]) == os.getpid()) or not _lives(int(words[1])) or _old(path)):
                 yield path
 
     def close(self) -> None:

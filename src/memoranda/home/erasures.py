@@ -120,6 +120,8 @@ class Erasures:
 
     def generation(self) -> int:
         """Changes with every erasing that is finished; 0 before the first."""
+        if not os.access(self._generation, os.F_OK):  # the usual case, and an exception takes five times as long
+            return 0
         try:
             return os.stat(self._generation).st_mtime_ns  # noqa: PTH116 - asked several times a question
         except FileNotFoundError:

@@ -13,6 +13,7 @@ from typing import Any
 from home.tools import fresh_home, git
 
 from memoranda.context import Context
+from memoranda.faces.mcp.loaded import context_resource, instructions_with_context
 from memoranda.home.keys import Keys
 from memoranda.operations.journaling import Appended, Turn, append
 from memoranda.operations.loading import automatic_context, write_memory
@@ -109,4 +110,6 @@ class Stage:
         found = automatic_context(self.agent("loader"), self.space, budget=budget)
         write_memory(self.agent("loader"), self.home)
         memory = (self.root / "memory" / "MEMORY.md").read_text(encoding="utf-8")
-        return "\n".join([found.text, json.dumps(found.json()), memory])
+        loader = self.agent("loader")
+        over_mcp = [instructions_with_context(loader, self.space), context_resource(loader, self.space)]
+        return "\n".join([found.text, json.dumps(found.json()), memory, *over_mcp])

@@ -218,6 +218,16 @@ def test_what_a_session_met_itself_stays_when_the_one_that_it_inherits_from_is_c
     assert stage.state(stage.remember("Copied.", session="ses_b").id) == "quarantined"
 
 
+def test_a_closed_session_that_meets_the_same_again_is_open_again(stage: Stage) -> None:
+    """What it knows already need not be written again, but that somebody goes on in it has to be."""
+    said = stage.outside("Mail.", "eve", session="ses_eve")
+    read(stage.agent(session="ses_a"), stage.space, said.id)
+    closed(stage, "ses_a")
+    assert stage.state(stage.remember("Clean.").id) == "unreviewed"
+    read(stage.agent(session="ses_a"), stage.space, said.id)
+    assert stage.state(stage.remember("Copied.").id) == "quarantined"
+
+
 def test_a_clock_set_back_closes_nothing_behind_a_taint(stage: Stage) -> None:
     from datetime import timedelta
 

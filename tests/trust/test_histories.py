@@ -28,7 +28,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from memoranda.context import Context
 from memoranda.errors import ChainConflict, Conflict, InvalidInput, NotFound, Refused
-from memoranda.faces.mcp.tools import INSTRUCTIONS
 from memoranda.notes.ids import blob_id
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.journaling import Turn, append
@@ -478,7 +477,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def only_accepted_words_load(self) -> None:
-        loaded = self.stage.loaded() + INSTRUCTIONS
+        loaded = self.stage.loaded()
         assert set(WORD.findall(loaded)) <= self.model.loadable()
         from memoranda.operations.loading import automatic_context
 
@@ -508,6 +507,6 @@ TestHistories.settings = settings(
     stateful_step_count=40 if HISTORIES else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if HISTORIES else [])],
+    phases=[Phase.explicit, Phase.generate],
     print_blob=True,
 )

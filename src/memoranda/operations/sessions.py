@@ -217,8 +217,8 @@ class SessionBook:
         met = self.met(context)
         # What it only inherits it would lose when the session that it comes from is closed.
         fresh = [root for root in roots if root not in self.roots_of(met.session)]
-        if not fresh:
-            return
+        if not fresh and not met.lines:
+            return  # known, and nobody has closed it since
         lines = [
             event(met.session, context, "taint", reason=root.reason, source=root.source, what=root.kind)
             for root in fresh

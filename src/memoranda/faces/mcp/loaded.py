@@ -48,7 +48,8 @@ def _more(number: int) -> str:
 
 def _blocks(space: Space, found: AutomaticContext) -> tuple[list[str], int]:
     """(each note in its envelope, how many the filter left out)."""
-    envelopes = {home.name: envelope_of(home) for home in space.homes()}
+    # By all of its names: what was reviewed under another name of the Home is pointed to by the Home's id.
+    envelopes = {name: envelope_of(home) for home in space.homes() for name in home.repository.marker.names()}
     kept = [item for item in found.items if judge(item.text).level != "blocked"]
     blocks = []
     for item in kept:

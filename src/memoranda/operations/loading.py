@@ -79,7 +79,8 @@ def automatic_context(context: Context, space: Space, *, budget: int = BUDGET) -
     for home in space.homes():
         home.refresh(context)
         items += _of(context, home)
-        inputs.append((home.name, home.indexes.catalog.state("commit")))
+        with home.indexes.lock:
+            inputs.append((home.name, home.indexes.catalog.state("commit")))
     return _fitted(items, budget, inputs)
 
 

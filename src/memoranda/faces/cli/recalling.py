@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from memoranda.faces.cli.frame import Command, Frame, Parser, a_time, counted, words
@@ -53,25 +53,30 @@ def _recall(frame: Frame, args: argparse.Namespace) -> int:
         history=args.history,
     )
     frame.told_notices = True
+    doubts: dict[str, str] = {}
+    if not frame.context.person:  # the reader may be a model
+        from memoranda.operations.screening import screened
+
+        view, doubts = screened(view)
     if frame.json:
         frame.document(view.json())
     else:
-        frame.answer({}, _lines(view))
+        frame.answer({}, _lines(view, doubts))
     return 0
 
 
-def _lines(view: View) -> Iterator[str]:
+def _lines(view: View, doubts: Mapping[str, str]) -> Iterator[str]:
     several = len(view.coverage.homes) > 1
     for number, item in enumerate(view.items, 1):
-        yield from _item(number, item, several)
+        yield from _item(number, item, several, doubts.get(item.id, ""))
         yield ""
     if not view.items:
         yield f"Found, but nothing of it fits {view.budget.limit} tokens." if view.coverage.more else "Nothing found."
     yield from _coverage(view)
 
 
-def _item(number: int, item: Item, several: bool) -> Iterator[str]:
-    labels = ", ".join(_labels(item))
+def _item(number: int, item: Item, several: bool, doubt: str) -> Iterator[str]:
+    labels = ", ".join([*_labels(item), *([f"suspicious: {doubt}"] if doubt else [])])
     about = [item.id, item.kind]
     if item.kind == "journal":
         about.append(f"{item.speaker or 'somebody'}, {(item.valid_from or item.recorded_at or '')[:16]}Z")
@@ -123,6 +128,8 @@ def _coverage(view: View) -> Iterator[str]:
     more = f" {covered.more:,} more had no place." if covered.more else ""
     if view.items or more:
         yield f"Used {budget.used:,} of {budget.limit:,} tokens.{more}"
+    if covered.blocked:
+        yield f"{covered.blocked} left out: they hold what no honest memory contains. A terminal shows them."
     for pointed in covered.withheld:
         yield f"Not shown, from outside and not reviewed: {pointed.id}  {pointed.kind}  {pointed.at}"
     for notice in covered.notices:

@@ -157,3 +157,15 @@ def test_what_no_honest_memory_contains_is_printed_at_a_terminal_only(person: Pe
     assert "im_start" not in said and "1 left out" in said and "suspicious: override" in said
     code, said = typed(person, "recall", "crane", "--home", home)
     assert code == 0 and "im_start" in said
+
+
+def test_a_session_that_an_agent_opens_tells_what_it_inherits(person: Person) -> None:
+    home = str(person.home())
+    mail = person.json("journal", "append", "A mail.", "--origin", "external", "--agent", "eve", "--home", home)
+    note = person.json("remember", "The limit is 9000.", "--agent", "eve", "--session", "s-2", "--home", home)
+    assert note["id"] in {item["id"] for item in person.json("review", "list", "--home", home)["waiting"]}
+    story = person.json("session", "show", "s-2", "--home", home)
+    assert story["tainted"] and not story["private"]
+    assert [event["source"] for event in story["events"] if event["event"] == "inherit"] == [mail["id"]]
+    person.json("remember", "Clean.", "--agent", "bob", "--session", "s-3", "--home", home)
+    assert not person.json("session", "show", "s-3", "--home", home)["tainted"], "somebody else's is not inherited"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput, NotFound
 from memoranda.index.testimony import SessionEvent
@@ -15,7 +17,10 @@ from memoranda.values import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class SessionStory:
-    """What befell one session, in the order of time; `tainted` is whether it has met anything from outside."""
+    """What befell one session, in the order of time; `tainted` is whether it has met anything from outside.
+
+    Behind its own events stand those that it inherits (`inherit`) from other open sessions of its user and agent.
+    """
 
     session: str
     home: str
@@ -53,8 +58,20 @@ def session_show(context: Context, space: Space, session: str | None = None) -> 
     events = _events(home, name)
     if not events:
         raise NotFound(f"Nothing is known of the session {name}.", remedy="A session is known from its first write on.")
-    tainted = any(e.event == "taint" for e in events)
-    return SessionStory(name, home.name, tainted, any(e.event == "private" for e in events), events)
+    events += tuple(inherited := list(_inherited(home, name)))
+    tainted = any(e.event == "taint" for e in events) or any(e.what != "private" for e in inherited)
+    private = any("private" in (e.event, e.what) for e in events)
+    return SessionStory(name, home.name, tainted, private, events)
+
+
+def _inherited(home: OpenHome, session: str) -> Iterator[SessionEvent]:
+    """What other open sessions of the same user and agent have met, which counts for this one too."""
+    for other in home.sessions.shared_with(session):
+        for e in _events(home, other):
+            if e.event == "private":
+                yield replace(e, event="inherit", what="private", reason=f"by {other}")
+            elif e.event == "taint":
+                yield replace(e, event="inherit", reason=f"{e.reason or ''} (by {other})".strip())
 
 
 @undisturbed

@@ -163,6 +163,15 @@ class SessionBook:
         pair = (context.user, context.agent)
         return [s for s in self._sessions.values() if pair in s.open_for]
 
+    def shared_with(self, session: str) -> list[str]:
+        """The other open sessions whose taint this one bears as well: it was opened clean by nobody."""
+        self._listen()
+        with self._lock:
+            known = self._sessions.get(session)
+            if known is None or known.opened_by in CLEAN_STARTERS:
+                return []
+            return [name for name, s in self._sessions.items() if s is not known and s.open_for & known.open_for]
+
     def unclosed(self, context: Context, *, by: tuple[str, ...] = ()) -> list[str]:
         """The ids of the sessions of this user and agent that nobody has closed; `by`: opened by these only."""
         with self._lock:

@@ -229,7 +229,9 @@ COMMANDS = {
         "memoranda context --budget 1500",
     ),
     "session show": Command(
-        "Tells what a session has met: what tainted it, when, and by which entry.",
+        "Tells what a session has met: what tainted it, when, and by which entry; `inherit` is what another open "
+        "session of the same user and agent has met, which counts for this one too unless a person or the harness "
+        "opened it.",
         _session_options,
         _session_show,
         "memoranda session show ses_9f2c1de0a1b2c3d4",

@@ -188,6 +188,13 @@ def test_a_home_in_order_has_no_such_finding(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["revoke", "reject"])
+def test_what_a_person_took_back_is_no_finding(stage: Stage, verdict: str) -> None:
+    note = stage.reviewed("Ships wait at the buoy.")
+    decide(stage.person, stage.space, [note.id], verdict)
+    assert not [f for f in doctor(stage.person, stage.space).findings if f.code.startswith("review")]
+
+
+@pytest.mark.parametrize("verdict", ["revoke", "reject"])
 def test_a_ledger_set_back_revives_no_acceptance(stage: Stage, verdict: str) -> None:
     """Whoever writes into `.git` puts the ref back to where a note was accepted; log and indexes are taken away."""
     note = stage.reviewed(EVIL)

@@ -66,14 +66,26 @@ def _lines(home: OpenHome) -> Iterator[Finding]:
             review = ledger.read_review(replica, line)
             if review is None or ledger.counts(review) or (review.id, review.verdict) in seen:
                 continue
+            if _taken_back(home, review):
+                continue
             seen.add((review.id, review.verdict))
             what, remedy = _uncounted(home, review)
             yield Finding("review_uncounted", "warning", path, what, remedy)
 
 
+def _taken_back(home: OpenHome, review: Review) -> bool:
+    """Whether an acceptance that was good counts no more since a later line, which counts, took it back."""
+    if review.verdict != "accept" or not (review.vouched or (home.signing and review.signature)):
+        return False
+    decided = home.indexes.catalog.ledger.reviews(note_id=review.id)
+    return any(later.blob == review.blob and later.verdict != "accept" for later in decided)
+
+
 def _uncounted(home: OpenHome, review: Review) -> tuple[str, str]:
     said = f"A line of the ledger says {review.verdict} of {review.id} and does not count"
     again = f"Read the note, and decide yourself: `memoranda review accept {review.id}`."
+    if home.signing is None and review.vouched:
+        return f"{said}: a person took it back, and the ledger holds no line of that any more.", again
     if home.signing is None:
         return f"{said}: this installation did not write it.", f"{again} Signed reviews count in every clone."
     if review.signature is None:

@@ -503,7 +503,7 @@ class Histories(RuleBasedStateMachine):
 
 TestHistories: Any = Histories.TestCase
 TestHistories.settings = settings(
-    max_examples=HISTORIES or 20,
+    max_examples=HISTORIES or 35,
     stateful_step_count=40 if HISTORIES else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

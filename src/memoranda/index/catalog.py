@@ -133,15 +133,16 @@ class Catalog:
         mark = self.mark()
         if self._settled == mark:
             return False
-        found = self.state("claimed") != self._claimable()
+        found = self.state("claimed") != self.claimable()
         self._settled = None if found else mark
         return found
 
-    def claimed(self) -> None:
-        """Everything that is here by now was looked at."""
-        self.set_state(claimed=self._claimable())
+    def claimed(self, upto: str) -> None:
+        """What was here when `claimable` said so was looked at."""
+        self.set_state(claimed=upto)
 
-    def _claimable(self) -> str:
+    def claimable(self) -> str:
+        """How far there is something to look at."""
         last = "SELECT (SELECT coalesce(max(row), 0) FROM notes), (SELECT coalesce(max(row), 0) FROM entries)"
         return "{} {}".format(*self.db.execute(last).fetchone())
 

@@ -83,14 +83,16 @@ def claim(context: Context, home: OpenHome) -> None:
         return
     with home.indexes.lock:
         catalog = home.indexes.catalog
+        upto = catalog.claimable()
         notes, entries = catalog.without_word()
         lines: list[dict[str, Any]] = []
         if notes or entries:
             catalog.known_by_key(row for row, *_ in entries)
             lines += _lines_about(home, notes, entries)
-        if lines:
-            _write(context, home, lines)
-        catalog.claimed()
+    if lines:  # without the lock: a writer waits for the indexes
+        _write(context, home, lines)
+    with home.indexes.lock:
+        home.indexes.catalog.claimed(upto)
 
 
 def _lines_about(

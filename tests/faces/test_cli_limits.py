@@ -125,7 +125,7 @@ def test_long_work_shows_its_progress_on_a_terminal_only(person: Person) -> None
     folder = person.work / "many"
     folder.mkdir()
     for number in range(300):
-        (folder / f"{number}.md").write_text(f"Number {number}.\n")
+        (folder / f"{number}.md").write_text(f"Number {number}.\n".ljust(7000, "\n"))  # half of them are a megabyte
     home = person.home()
     code = (
         "from memoranda.faces.cli import frame, main; frame.Progress._AFTER = frame.Progress._EVERY = 0.0; "
@@ -139,7 +139,7 @@ def test_long_work_shows_its_progress_on_a_terminal_only(person: Person) -> None
     os.close(follower)
     shown = os.read(leader, 100_000).decode()
     os.close(leader)
-    assert "importing files: 100 of 300 (33 %)" in shown and shown.endswith("\r\x1b[K")
+    assert "importing files: 150 of 300 (50 %)" in shown and shown.endswith("\r\x1b[K")
     assert done.stdout.decode().startswith("Took 300 files")
     assert person.run("import", str(folder), "--home", str(home)).stderr == ""
 

@@ -20,6 +20,7 @@ from memoranda.index import pending, testimony, withheld
 from memoranda.index.journal_mode import write_ahead
 from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
+from memoranda.notes.ids import told_id
 from memoranda.notes.times import from_ms, to_ms
 
 FILE = "catalog.sqlite"
@@ -41,6 +42,8 @@ CREATE INDEX IF NOT EXISTS notes_retention ON notes (id) WHERE retention_days IS
 CREATE INDEX IF NOT EXISTS notes_held ON notes (id) WHERE legal_hold = 1;
 CREATE TABLE IF NOT EXISTS kept_out (path TEXT NOT NULL, about TEXT NOT NULL, blob TEXT NOT NULL,
   mark TEXT NOT NULL, PRIMARY KEY (path, about, blob)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS refused (path TEXT NOT NULL, about TEXT NOT NULL, blob TEXT NOT NULL,
+  PRIMARY KEY (path, about, blob)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS notes_id ON notes (id);
 CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
 CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
@@ -93,6 +96,7 @@ class Catalog:
             db = sqlite3.connect(directory / FILE, timeout=60, isolation_level=None, check_same_thread=False)
             write_ahead(db)
             db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
+            db.execute("PRAGMA secure_delete = ON")  # what goes is overwritten: it may be forgotten, or a secret
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
                 db.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
@@ -216,6 +220,8 @@ class Catalog:
     def by_id(self, note_id: str, known_at: datetime | None = None) -> list[NoteRow]:
         """The rows with this id, known now or at `known_at`; several when files share the id, by path."""
         rows = self._notes("WHERE n.id = ? ORDER BY n.path, n.row", (note_id,))
+        if not rows:
+            rows = self._notes("WHERE n.id = ? ORDER BY n.path, n.row", (self._meant("notes", note_id),))
         return [row for row in rows if (row.live if known_at is None else row.known_at(known_at))]
 
     def by_path(self, path: str) -> NoteRow | None:
@@ -386,8 +392,19 @@ class Catalog:
         return [_entry(row) for row in self.db.execute(f"{_SELECT_ENTRY} WHERE path = ? ORDER BY place", (path,))]
 
     def entry(self, entry_id: str) -> EntryRow | None:
-        row = self.db.execute(f"{_SELECT_ENTRY} WHERE id = ? ORDER BY path, place", (entry_id,)).fetchone()
+        query = f"{_SELECT_ENTRY} WHERE id = ? ORDER BY path, place"
+        row = self.db.execute(query, (entry_id,)).fetchone()
+        if row is None:
+            row = self.db.execute(query, (self._meant("entries", entry_id),)).fetchone()
         return _entry(row) if row else None
+
+    def _meant(self, table: str, told: str) -> str | None:
+        """The id that is told as this one, since it is not of our making."""
+        rest = "substr(id, instr(id, '_') + 1)"
+        odd = self.db.execute(
+            f"SELECT DISTINCT id FROM {table} WHERE length({rest}) != 16 OR {rest} GLOB '*[^0-9a-hjkmnp-tv-z]*'"
+        )
+        return next((name for (name,) in odd if told_id(name) == told), None)
 
     def knows(self, name: str) -> bool:
         """Whether a note, in any of its states, or an entry has this id."""

@@ -17,7 +17,7 @@ from memoranda.home.draft import Snapshot
 from memoranda.home.ledger import read_lines
 from memoranda.home.objects import read_tree
 from memoranda.home.record import Record
-from memoranda.home.repository import Repository
+from memoranda.home.repository import Admit, Repository, everything
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
 from memoranda.index.testimony import Line, take_in
@@ -50,7 +50,14 @@ class CatchUp:
     _again: set[str]
     _since: tuple[int, int]  # the last rows before: those behind them are new
 
-    def __init__(self, repository: Repository, catalog: Catalog, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        catalog: Catalog,
+        progress: Progress | None = None,
+        admit: Admit = everything,
+    ) -> None:
+        self._admit = admit  # asked about what no operation has written: commits bring it in, whatever it holds
         self._repository = repository
         self._catalog = catalog
         self._progress = progress
@@ -117,7 +124,7 @@ class CatchUp:
         # What the log has told already, and what has to be told again because commits came between.
         self._told, self._again = seq, set[str]()
         named = self._repository.keys, self._repository.marker.id
-        keep = KeepOut(self._catalog.db, Seals(*named), Mirror(*named))
+        keep = KeepOut(self._catalog.db, Seals(*named), Mirror(*named), self._admit, self._repository.blob)
         self._since = keep.rows()
         return keep
 
@@ -129,7 +136,7 @@ class CatchUp:
         self._records(snapshot.tail)
         self._ledger(ledger)
         if keep.run(*self._since):
-            rebuilt = "something that was forgotten is allowed again"
+            rebuilt = "something that was kept out is allowed again"
             self._catalog.set_state(commit=None)
             self._clear()
             self._commits(snapshot, committed)
@@ -182,7 +189,7 @@ class CatchUp:
         return reason
 
     def _clear(self) -> None:
-        for table in ("files", "notes", "edges", "entries", "feed", "pending", "kept_out"):
+        for table in ("files", "notes", "edges", "entries", "feed", "pending", "kept_out", "refused"):
             self._catalog.db.execute(f"DELETE FROM {table}")
         self._catalog.set_state(identity=None, claimed=None)
         self._told, self._since = 0, (0, 0)

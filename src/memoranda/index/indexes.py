@@ -15,7 +15,7 @@ from pathlib import Path
 from memoranda.context import Context
 from memoranda.errors import IndexDamaged, Unavailable
 from memoranda.home.draft import Snapshot
-from memoranda.home.repository import Repository
+from memoranda.home.repository import Admit, Repository, everything
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import RECIPE as CATALOG
 from memoranda.index.catalog import Catalog
@@ -70,6 +70,7 @@ class Indexes:
         self._table = installed()  # of the bundled embedder; without it there are no vectors
         self.lock = threading.RLock()
         self._gathering: Feeding | None = None
+        self.admit: Admit = everything  # why what a commit brought in may not be kept, None when it may
         self._generation = repository.erasures.generation()
         self._level: tuple[object, ...] | None = None  # the present to which everything was seen to be up to date
         self.notices: list[str] = []  # what recall has to say about the state of the indexes
@@ -168,8 +169,8 @@ class Indexes:
     def ahead_catalog(self) -> None:
         with self.lock:
             self._reopen_if_deleted()
-            if not CatchUp(self.repository, self.catalog, self._progress).ahead():
-                CatchUp(self.repository, self.catalog, self._progress).run()
+            if not CatchUp(self.repository, self.catalog, self._progress, self.admit).ahead():
+                CatchUp(self.repository, self.catalog, self._progress, self.admit).run()
 
     def ahead_content(self, *, last: bool = False) -> None:
         """Many new documents are analysed at once, and written when they make a segment, or with the `last` call."""
@@ -205,7 +206,7 @@ class Indexes:
         present = self._present(seen) if seen is not None else None
         if seen is not None and present == self._level:
             return seen
-        done = CatchUp(self.repository, self.catalog, self._progress).run(seen)
+        done = CatchUp(self.repository, self.catalog, self._progress, self.admit).run(seen)
         self._feed_lexical()
         if self.vectors is not None:
             bring(self.catalog, self.vectors, self._identity(), self._progress)

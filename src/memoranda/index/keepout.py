@@ -7,7 +7,7 @@ table `kept_out` says where it stands, for `doctor` and for forgetting it again.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from memoranda.errors import InvalidTime
@@ -18,6 +18,7 @@ from memoranda.notes.sameness import same_text, says_something
 from memoranda.notes.times import parse_instant
 from memoranda.values import dataclass
 
+_SAID = "SELECT max(1) FROM entries WHERE key = ? AND text != '' HAVING count(*) > 0"
 DROPPED = -1  # in the feed: the content indexes forget the document, former states included
 
 
@@ -97,16 +98,29 @@ class KeptOut:
 class KeepOut:
     """Takes rows out of one catalog, inside a transaction of its caller."""
 
-    def __init__(self, db: sqlite3.Connection, seals: Seals, mirror: Mirror) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        seals: Seals,
+        mirror: Mirror,
+        admit: Callable[[bytes, str], str | None],
+        blob: Callable[[str], bytes | None],
+    ) -> None:
+        self._admit = admit
+        self._blob = blob
         self._db = db
         self._seals = seals
         self._mirror = mirror
 
     def run(self, notes_since: int, entries_since: int) -> bool:
-        """Takes out what is forgotten; whether something that was out may come back, so that all has to be read again.
+        """Takes out what is forgotten, and what may not be kept and came by a commit; whether something that was out
+        may come back, so that all has to be read again.
 
         `notes_since`, `entries_since`: rows up to these were looked at before, with the same tombstones.
         """
+        if self._allowed_again():
+            return True
+        self._refuse(notes_since, entries_since)
         tombs = tombs_of(self._db, self._mirror.read(), self._seals)
         held = {row[0] for row in self._db.execute("SELECT DISTINCT mark FROM kept_out")}
         if any(tombs.of_id(mark) is None for mark in held):
@@ -135,15 +149,46 @@ class KeepOut:
             for row, path, blob, key, note_id, body in self._db.execute(query, (since,))
             if (tomb := tombs.of(note_id, body)) is not None
         ]
-        for row, path, blob, _, note_id, mark in out:
+        for _, path, blob, _, note_id, mark in out:
+            self._db.execute("INSERT OR REPLACE INTO kept_out VALUES (?, ?, ?, ?)", (path, note_id, blob, mark))
+        self._remove([(row, key) for row, _, _, key, _, _ in out])
+
+    def _remove(self, out: Sequence[tuple[int, str]]) -> None:
+        """Takes out notes, by their rows and keys."""
+        for row, _ in out:
             for table in ("notes", "edges"):
                 self._db.execute(f"DELETE FROM {table} WHERE row = ?", (row,))
             self._db.execute("UPDATE pending SET row = NULL WHERE row = ?", (row,))
-            self._db.execute("INSERT OR REPLACE INTO kept_out VALUES (?, ?, ?, ?)", (path, note_id, blob, mark))
         if out:
             self._forget_numbers()
-        query = "SELECT max(live) FROM notes WHERE key = ?"
-        self._tell(query, (key for _, _, _, key, _, _ in out))
+        self._tell("SELECT max(live) FROM notes WHERE key = ?", (key for _, key in out))
+
+    def _refuse(self, notes_since: int, entries_since: int) -> None:
+        """Takes out what no operation has written and what would be refused if one did: a secret in a commit."""
+        notes = self._db.execute(
+            "SELECT n.row, n.path, n.blob, n.key, n.id FROM notes n LEFT JOIN ledger l ON l.about = n.blob"
+            " WHERE n.row > ? AND l.about IS NULL",
+            (notes_since,),
+        ).fetchall()
+        out = [item for item in notes if self._admit(self._blob(item[2]) or b"", item[1]) is not None]
+        for _, path, blob, _, note_id in out:
+            self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?)", (path, note_id, blob))
+        self._remove([(row, key) for row, _, _, key, _ in out])
+        entries = self._db.execute(
+            "SELECT e.row, e.path, e.id, e.key, e.text FROM entries e LEFT JOIN ledger l ON l.about = e.id"
+            " WHERE e.row > ? AND (l.about IS NULL OR l.key != e.key) AND e.text != ''",
+            (entries_since,),
+        ).fetchall()
+        for row, path, entry, key, text in entries:
+            if self._admit(text.encode("utf-8", "surrogatepass"), path) is not None:
+                self._db.execute("UPDATE entries SET text = '' WHERE row = ?", (row,))
+                self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, '')", (path, entry))
+                self._tell(_SAID, [key])
+
+    def _allowed_again(self) -> bool:
+        """Whether a note that was refused is not any more, since a person has allowed what it says."""
+        held = self._db.execute("SELECT path, blob FROM refused WHERE blob != ''").fetchall()
+        return any(self._admit(self._blob(blob) or b"", path) is None for path, blob in held)
 
     def _forget_numbers(self) -> None:
         """The number of a row that went is given again: what bears it then was not looked at by anybody."""
@@ -164,8 +209,7 @@ class KeepOut:
         for row, path, entry, _, mark in out:
             self._db.execute("UPDATE entries SET text = '' WHERE row = ?", (row,))
             self._db.execute("INSERT OR REPLACE INTO kept_out VALUES (?, ?, '', ?)", (path, entry, mark))
-        query = "SELECT max(1) FROM entries WHERE key = ? AND text != '' HAVING count(*) > 0"
-        self._tell(query, (key for _, _, _, key, _ in out))
+        self._tell(_SAID, (key for _, _, _, key, _ in out))
 
     def _tell(self, query: str, keys: Iterable[str]) -> None:
         """Tells the content indexes what has become of documents; `query`: whether one is live elsewhere, or None."""
@@ -179,6 +223,15 @@ class KeepOut:
         found = (self._db.execute(f"SELECT coalesce(max(row), 0) FROM {t}").fetchone()[0] for t in ("notes", "entries"))
         notes, entries = found
         return notes, entries
+
+
+def refused(db: sqlite3.Connection) -> Iterator[KeptOut]:
+    """What stands in a commit now, may not be kept, and is not shown, by path."""
+    query = (
+        "SELECT r.path, r.about, r.blob FROM refused r JOIN files f ON f.path = r.path AND r.blob IN ('', f.blob)"
+        " ORDER BY r.path, r.about"
+    )
+    yield from (KeptOut(*row) for row in db.execute(query))
 
 
 def kept_out(db: sqlite3.Connection) -> Iterator[KeptOut]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from memoranda.notes.lazyre import lazy
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base32, lower-case: no i, l, o, u
+_MADE_OF = frozenset(_ALPHABET)
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _NOTE_ID = lazy(r"mem_[0-9a-z]{4,64}")
 
@@ -32,6 +33,15 @@ def _base32(ten: bytes) -> str:
 def new_id(prefix: str, random: Callable[[int], bytes]) -> str:
     """A new id such as `mem_` and 16 characters (80 bits). `random(n)` gives n random bytes."""
     return f"{prefix}_{_base32(random(10))}"
+
+
+def told_id(name: str) -> str:
+    """The id to tell where no word of an unknown author may stand: one that is not of the form made here says what its
+    author wanted, and is told as a hash of it."""
+    prefix, _, rest = name.partition("_")
+    if len(rest) == 16 and not set(rest) - _MADE_OF:
+        return name
+    return f"{prefix}_{_base32(hashlib.sha256(name.encode('utf-8', 'surrogatepass')).digest()[:10])}"
 
 
 def is_note_id(text: str) -> bool:

@@ -10,14 +10,16 @@ from memoranda.errors import Erased, GitFailed, MemorandaError, NotFound
 from memoranda.home.ledger import Pen
 from memoranda.home.settings import Settings
 from memoranda.home.store import LEDGER_REF
-from memoranda.index.keepout import kept_out
+from memoranda.index.keepout import kept_out, refused
 from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
+from memoranda.operations.admission import admit
 from memoranda.operations.findings import Check, Finding
 from memoranda.operations.holding import held_notes
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.review_findings import review_findings
 from memoranda.operations.space import OpenHome, Space, undisturbed
+from memoranda.trust.secrets import masked_path
 from memoranda.values import dataclass, replace
 
 
@@ -189,6 +191,25 @@ def _forgotten(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _refused(home: OpenHome) -> Iterator[Finding]:
+    """What commits brought in and no operation would have taken; the reason tells kind and place, not what it says."""
+    for item in refused(home.indexes.catalog.db):
+        entry = home.indexes.catalog.entry(item.about) if not item.blob else None
+        lines = f" Lines {entry.first} to {entry.last}." if entry else ""
+        data = home.repository.blob(item.blob) if item.blob else None
+        why = admit(data, item.path, home.rules) if data is not None else None
+        yield Finding(
+            "secret_committed", "error", masked_path(item.path),
+            f"A commit brought in what is refused here, so it is not shown.{lines} {_sentence(why)}".rstrip(),
+            "Take it out of the file and commit that; Git's history keeps it until `memoranda forget … --erase`."
+            " What was allowed is shown after `memoranda index rebuild`.",
+        )  # fmt: skip
+
+
+def _sentence(text: str | None) -> str:
+    return f"{text[:1].upper()}{text[1:]}" if text else ""
+
+
 def _held(home: OpenHome) -> Iterator[Finding]:
     for item in held_notes(home):
         if item.path is None:
@@ -257,6 +278,7 @@ _CHECKS: tuple[Check, ...] = (
     _same_id,
     _sources,
     _forgotten,
+    _refused,
     _held,
     _repository,
     _ledger,

@@ -18,6 +18,7 @@ from memoranda.context import Context
 from memoranda.home.keys import Keys
 from memoranda.home.repository import Repository
 from memoranda.index.indexes import Indexes
+from memoranda.operations.admission import Rules, admitter
 
 _SECONDS = 0.1  # between two looks
 
@@ -69,6 +70,7 @@ def main(root: str, keys: str, part: str) -> None:
     context = Context()
     repository = Repository(Path(root), context, Keys(Path(keys)))
     indexes = Indexes(repository, context)
+    indexes.admit = admitter(Rules(repository.keys, repository.marker.id))
     try:
         if part == "catalog":
             _follow_log(indexes)

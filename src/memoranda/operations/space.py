@@ -274,6 +274,7 @@ class Space:
             repository = Repository(root, self._context, self._keys, admit=admit, begun=begun)
             counts, withdrawn = self._counts(repository)
             indexes = Indexes(repository, self._context, self._progress, counts)
+            indexes.admit = allowed
             home = self._open[root] = OpenHome(repository, indexes, withdrawn, root == self._personal, self._signing)
             repository.stamp = partial(_stamp, home)
             home.remembered = repository.sequence

@@ -11,6 +11,7 @@ from memoranda.index.lexical import Scores
 from memoranda.index.rows import Brief, EntryRow, Said, Shown
 from memoranda.index.showing import forked, shown
 from memoranda.index.testimony import Wrote
+from memoranda.notes.ids import told_id
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.times import format_instant, from_ms
@@ -168,10 +169,10 @@ class _Candidates:
             if key in self._notes:
                 brief = self._notes[key].brief
                 at = format_instant(_at(brief.known_from * 1000))
-                found.append(Withheld(brief.id, brief.kind, at, self._catalog.schemes(brief.row)))
+                found.append(Withheld(told_id(brief.id), brief.kind, at, self._catalog.schemes(brief.row)))
         keys = [key for key in self._withheld if key in self._said]
         for entry in self._catalog.entries_by_key(keys[: _MOST_WITHHELD - len(found)]).values():
-            found.append(Withheld(entry.id, "journal", format_instant(entry.at), ("nas",)))
+            found.append(Withheld(told_id(entry.id), "journal", format_instant(entry.at), ("nas",)))
         return found
 
     def facts(self, keys: Sequence[str]) -> Mapping[str, Fact]:

@@ -202,7 +202,8 @@ def test_it_is_refused_before_anything_is_written_and_named_by_kind(context: Con
         with pytest.raises(PersonalDataRefused) as caught:
             remember(context, space, NewNote(f"Known:\n  {text}"))
         assert caught.value.code == "memory_personal_data_refused" and caught.value.status == 422
-        assert f"taken for a {kind} at line 2, column" in caught.value.why
+        article = "an" if kind[0] in "aeiou" else "a"
+        assert f"taken for {article} {kind} at line 2, column" in caught.value.why
     # An account or a card is a secret before it is personal data.
     for text in ("FR76 3000 6000 0112 3456 7890 189", "4111 1111 1111 1111"):
         with pytest.raises(Refused):

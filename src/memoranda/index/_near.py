@@ -16,10 +16,14 @@ _BLOCK = 32_768  # codes at once, so that what is made of them stays in the proc
 
 
 class _Codes:
-    """The codes of all chunks, a row for each 64 bits, with status and kinds; grown in place as chunks come."""
+    """The codes of all chunks, a row for each 64 bits, with status and kinds; grown in place as chunks come.
 
-    def __init__(self, words: int) -> None:
-        self.words = words
+    `width` bytes are a code; one that is no multiple of eight is filled up with zeros.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.words = words = -(-width // 8)
         self.size = 0
         self.last: tuple[tuple[bytes, int], npt.NDArray[np.uint16]] | None = None  # notes and passages are asked alike
         self.chunks: list[tuple[int, int, int, int]] = []  # id, version, first, size
@@ -43,6 +47,13 @@ class _Codes:
                 self.chunks.pop()
             self._take(chunk)
 
+    def in_words(self, codes: bytes) -> npt.NDArray[np.uint64]:
+        """Codes as rows of 64 bits."""
+        rows = np.frombuffer(codes, np.uint8).reshape(-1, self._width)
+        if filling := -self._width % 8:
+            rows = np.pad(rows, ((0, 0), (0, filling)))
+        return rows.view(np.uint64)
+
     def _take(self, chunk: Chunk) -> None:
         first, last = self.size, self.size + chunk.size
         if last > len(self.status):
@@ -50,7 +61,7 @@ class _Codes:
             self.codes = np.concatenate([self.codes, np.zeros((self.words, grown - len(self.status)), np.uint64)], 1)
             self.kinds = np.resize(self.kinds, grown)
             self.status = np.resize(self.status, grown)
-        self.codes[:, first:last] = np.frombuffer(chunk.codes, np.uint64).reshape(-1, self.words).T
+        self.codes[:, first:last] = self.in_words(chunk.codes).T
         self.status[first:last] = np.frombuffer(chunk.status, np.uint8)
         self.kinds[first:last] = np.frombuffer(chunk.kinds, "<u4")
         self.chunks.append((chunk.id, chunk.version, first, chunk.size))
@@ -61,12 +72,12 @@ def nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[
     """The n documents whose codes differ least, as (key, number), ties by key; only those allowed and shown."""
     held = view.derived.get("codes")
     if held is None:
-        held = view.derived["codes"] = _Codes(len(code) // 8)
+        held = view.derived["codes"] = _Codes(len(code))
     assert isinstance(held, _Codes)
     held.bring(view.chunks)
     asked = (code, view.generation)
     if held.last is None or held.last[0] != asked:
-        held.last = (asked, _distances(held, np.frombuffer(code, np.uint64)))
+        held.last = (asked, _distances(held, held.in_words(code)[0]))
     distances = held.last[1]
     hidden = held.status[: held.size] > most
     if 0 in allowed[1:]:

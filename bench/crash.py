@@ -154,6 +154,7 @@ class Course:
         self._take_note(reading)
         self._tally.kills += 1
         if self._rng.random() >= _SOMETIMES:
+            _wait_for(child)
             self.check()
 
     def _take_note(self, reading: int) -> None:
@@ -308,6 +309,16 @@ class Writer:
     def _list(self, space: Space) -> None:
         self._say("begin", "list")
         listing.list_notes(self._context, space)
+
+
+def _wait_for(group: int) -> None:
+    """A moment for what the killed writer had started to end as well: what it is at work on is no leftover yet."""
+    for _ in range(20):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.005)
 
 
 def _rows(space: Space) -> dict[str, list[tuple[object, ...]]]:

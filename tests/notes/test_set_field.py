@@ -169,6 +169,7 @@ def test_changing_one_field_changes_one_line(head: str, key: str, value: object,
     head = head_text(split(data).head or b"")
     reading = yamlread.parse(without_surrogates(head))
     assume(reading.root in ("block", "empty"))
+    assume("!" not in head)  # behind a tag alone on its line a change is refused by name, and nothing is lost
     span = next((span for span in reading.spans if span.key == key), None)
     after = set_field(data, key, value)
     old, new = data.decode().split(newline), after.decode().split(newline)

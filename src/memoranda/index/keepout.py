@@ -18,7 +18,6 @@ from memoranda.notes.sameness import same_text, says_something
 from memoranda.notes.times import parse_instant
 from memoranda.values import dataclass
 
-_SAID = "SELECT max(1) FROM entries WHERE key = ? AND text != '' HAVING count(*) > 0"
 DROPPED = -1  # in the feed: the content indexes forget the document, former states included
 
 
@@ -179,11 +178,10 @@ class KeepOut:
             " WHERE e.row > ? AND (l.about IS NULL OR l.key != e.key) AND e.text != ''",
             (entries_since,),
         ).fetchall()
-        for row, path, entry, key, text in entries:
-            if self._admit(text.encode("utf-8", "surrogatepass"), path) is not None:
-                self._db.execute("UPDATE entries SET text = '' WHERE row = ?", (row,))
-                self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, '')", (path, entry))
-                self._tell(_SAID, [key])
+        said = [item for item in entries if self._admit(item[4].encode("utf-8", "surrogatepass"), item[1]) is not None]
+        for _, path, entry, _, _ in said:
+            self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, '')", (path, entry))
+        self._blank([(row, key) for row, _, _, key, _ in said])
 
     def _allowed_again(self) -> bool:
         """Whether a note that was refused is not any more, since a person has allowed what it says."""
@@ -199,17 +197,21 @@ class KeepOut:
             self._db.execute("UPDATE state SET value = ? WHERE name = 'claimed'", (claimed,))
 
     def _entries(self, tombs: Tombs, since: int) -> None:
-        """The row of an entry stays, since it is a place in its journal; its words go."""
         query = "SELECT row, path, id, key, text FROM entries WHERE row > ? AND text != ''"
         out = [
             (row, path, entry, key, tomb.mark)
             for row, path, entry, key, text in self._db.execute(query, (since,))
             if erased_on(text) is None and (tomb := tombs.of(entry, text, turn=True)) is not None
         ]
-        for row, path, entry, _, mark in out:
-            self._db.execute("UPDATE entries SET text = '' WHERE row = ?", (row,))
+        for _, path, entry, _, mark in out:
             self._db.execute("INSERT OR REPLACE INTO kept_out VALUES (?, ?, '', ?)", (path, entry, mark))
-        self._tell(_SAID, (key for _, _, _, key, _ in out))
+        self._blank([(row, key) for row, _, _, key, _ in out])
+
+    def _blank(self, out: Sequence[tuple[int, str]]) -> None:
+        """Takes out the words of entries, by their rows and keys; the row stays, since it is a place in its journal."""
+        self._db.executemany("UPDATE entries SET text = '' WHERE row = ?", [(row,) for row, _ in out])
+        query = "SELECT max(1) FROM entries WHERE key = ? AND text != '' HAVING count(*) > 0"
+        self._tell(query, (key for _, key in out))
 
     def _tell(self, query: str, keys: Iterable[str]) -> None:
         """Tells the content indexes what has become of documents; `query`: whether one is live elsewhere, or None."""
@@ -227,17 +229,17 @@ class KeepOut:
 
 def refused(db: sqlite3.Connection) -> Iterator[KeptOut]:
     """What stands in a commit now, may not be kept, and is not shown, by path."""
-    query = (
-        "SELECT r.path, r.about, r.blob FROM refused r JOIN files f ON f.path = r.path AND r.blob IN ('', f.blob)"
-        " ORDER BY r.path, r.about"
-    )
-    yield from (KeptOut(*row) for row in db.execute(query))
+    return _standing(db, "refused")
 
 
 def kept_out(db: sqlite3.Connection) -> Iterator[KeptOut]:
     """What is kept out now, by path."""
+    return _standing(db, "kept_out")
+
+
+def _standing(db: sqlite3.Connection, table: str) -> Iterator[KeptOut]:
     query = (
-        "SELECT k.path, k.about, k.blob FROM kept_out k JOIN files f ON f.path = k.path AND k.blob IN ('', f.blob)"
+        f"SELECT k.path, k.about, k.blob FROM {table} k JOIN files f ON f.path = k.path AND k.blob IN ('', f.blob)"
         " ORDER BY k.path, k.about"
     )
     yield from (KeptOut(*row) for row in db.execute(query))

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from memoranda.errors import InvalidTime
 from memoranda.home.ledger import read_lines
 from memoranda.index import withheld
-from memoranda.notes.times import from_ms, parse_instant, to_ms
+from memoranda.index.withheld import instant_in, text_in
+from memoranda.notes.times import from_ms, to_ms
 from memoranda.values import dataclass
 
 SCHEMA = """
@@ -202,8 +202,8 @@ class Testimony:
         fields = next(read_lines(text.encode()), None)
         if fields is None or fields.get("kind") != "review":
             return None
-        told = (str(fields.get("id")), str(fields.get("blob")), str(fields.get("verdict")), _text(fields, "reviewer"))
-        said = (_text(fields, "comment"), _text(fields, "signature"))
+        told = (str(fields.get("id")), str(fields.get("blob")), str(fields.get("verdict")), text_in(fields, "reviewer"))
+        said = (text_in(fields, "comment"), text_in(fields, "signature"))
         return Review(*told, from_ms(_decided(fields)), *said, self.vouches(replica, text), fields, replica)
 
 
@@ -269,9 +269,9 @@ def take_in(db: sqlite3.Connection, lines: Iterable[Line]) -> None:
 
 def _wrote(db: sqlite3.Connection, line: Line) -> None:
     fields = line.fields
-    common = (_text(fields, "session"), _text(fields, "agent"), _text(fields, "user"), _text(fields, "origin"))
-    told = (str(fields.get("kind")), _instant(fields.get("at")), *common, json.dumps(taint_of(fields)))
-    rows = [(about, *told, _text(fields, "op"), line.vouched, _text(fields, "key")) for about in _abouts(fields)]
+    common = (text_in(fields, "session"), text_in(fields, "agent"), text_in(fields, "user"), text_in(fields, "origin"))
+    told = (str(fields.get("kind")), instant_in(fields.get("at")), *common, json.dumps(taint_of(fields)))
+    rows = [(about, *told, text_in(fields, "op"), line.vouched, text_in(fields, "key")) for about in _abouts(fields)]
     # The earliest line about some bytes counts: who wrote the same text again later is not its author. A line that is
     # vouched for beats one that is not, whatever time that one claims. Taint is what all of them say together.
     db.executemany(
@@ -296,8 +296,8 @@ def _session(db: sqlite3.Connection, line: Line) -> None:
     if not isinstance(f.get("session"), str):
         return
     values = (
-        line.name, f["session"], str(f.get("event")), _instant(f.get("at")), _text(f, "user"), _text(f, "agent"),
-        _text(f, "reason"), _text(f, "source"), _text(f, "what") or _text(f, "by"), line.vouched, line.replica,
+        line.name, f["session"], str(f.get("event")), instant_in(f.get("at")), text_in(f, "user"), text_in(f, "agent"),
+        text_in(f, "reason"), text_in(f, "source"), text_in(f, "what") or text_in(f, "by"), line.vouched, line.replica,
         n if isinstance(n := f.get("n"), int) else 0,
     )  # fmt: skip
     db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
@@ -305,14 +305,14 @@ def _session(db: sqlite3.Connection, line: Line) -> None:
 
 def _review(db: sqlite3.Connection, line: Line) -> None:
     f = line.fields
-    if line.vouched or _text(f, "signature") is not None:
+    if line.vouched or text_in(f, "signature") is not None:
         values = (line.name, str(f.get("id")), str(f.get("blob")), _decided(f), line.replica, line.text)
         db.execute("INSERT OR IGNORE INTO reviews VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
 def _decided(fields: Mapping[str, Any]) -> int | None:
     """When a review was given: by the time that its signature covers, else by the line's own."""
-    return _instant(fields.get("signed_at") if "signature" in fields else fields.get("at"))
+    return instant_in(fields.get("signed_at") if "signature" in fields else fields.get("at"))
 
 
 def taint_of(fields: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -333,19 +333,6 @@ def _abouts(line: Mapping[str, Any]) -> list[str]:
     if kind == "writes":
         return [str(item) for item in line.get("blobs", ())]
     return []
-
-
-def _text(fields: Mapping[str, Any], name: str) -> str | None:
-    value = fields.get(name)
-    return value if isinstance(value, str) else None
-
-
-def _instant(value: object) -> int | None:
-    """Milliseconds; None for what is no time, since anybody may have written the line."""
-    try:
-        return to_ms(parse_instant(value)) if isinstance(value, str) else None
-    except InvalidTime:
-        return None
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -72,8 +72,8 @@ def take_tombstone(db: sqlite3.Connection, f: Mapping[str, Any], vouched: bool) 
     if lift and not vouched:
         return
     stays = json.dumps(_texts(f, "stays"))
-    common = (_instant(f.get("at")) or 0, _text(f, "reason"), stays, int(lift), int(vouched))
-    owner = (_text(f, "owner"), _text(f, "key"))
+    common = (instant_in(f.get("at")) or 0, text_in(f, "reason"), stays, int(lift), int(vouched))
+    owner = (text_in(f, "owner"), text_in(f, "key"))
     rows = [(mark, *owner, *common) for mark in _texts(f, "hashes")]
     rows += [(mark, None, None, *common) for mark in _texts(f, "ids")]
     for row in rows:
@@ -95,7 +95,7 @@ def take_hold(db: sqlite3.Connection, f: Mapping[str, Any], name: str, vouched: 
     event = f.get("event")
     if not isinstance(f.get("id"), str) or event not in ("set", "release") or (event == "release" and not vouched):
         return
-    values = (name, f["id"], event, _instant(f.get("at")), _text(f, "user"), _text(f, "reason"))
+    values = (name, f["id"], event, instant_in(f.get("at")), text_in(f, "user"), text_in(f, "reason"))
     db.execute("INSERT OR IGNORE INTO holds VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
@@ -104,12 +104,14 @@ def _texts(fields: Mapping[str, Any], name: str) -> list[str]:
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
-def _text(fields: Mapping[str, Any], name: str) -> str | None:
+def text_in(fields: Mapping[str, Any], name: str) -> str | None:
+    """A field of a line of the ledger; None for what is no text, since anybody may have written the line."""
     value = fields.get(name)
     return value if isinstance(value, str) else None
 
 
-def _instant(value: object) -> int | None:
+def instant_in(value: object) -> int | None:
+    """Milliseconds; None for what is no time, for the same reason."""
     try:
         return to_ms(parse_instant(value)) if isinstance(value, str) else None
     except InvalidTime:

@@ -102,8 +102,6 @@ def _mended(home: OpenHome, finding: Finding) -> Finding:
 
 
 def _unreadable(home: OpenHome) -> Iterator[Finding]:
-    from memoranda.trust.secrets import masked_path
-
     for row in home.indexes.catalog.with_problems():
         yield Finding(
             "note_odd", "notice", row.path, f"Not everything in this note is understood: {'; '.join(row.problems)}.",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from home.tools import git
 from memoranda.context import Context
-from memoranda.home.erase import Blank, Lines, Whole
+from memoranda.home.erasing.erase import Blank, Lines, Whole
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.space import Space
 

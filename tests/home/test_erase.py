@@ -12,7 +12,7 @@ from home.erasing import blanks_of, lines_of, objects, places
 from home.tools import assert_sound, git, note, rows
 from memoranda.context import Context
 from memoranda.errors import Erased, HomeBusy, InvalidInput, NotFound
-from memoranda.home.erase import Erasure, Whole
+from memoranda.home.erasing.erase import Erasure, Whole
 from memoranda.home.keys import Keys
 from memoranda.home.ledger import Pen, read_lines
 from memoranda.home.store import LEDGER_REF

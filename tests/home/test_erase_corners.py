@@ -14,7 +14,7 @@ from memoranda.context import Context
 from memoranda.errors import Erased
 from memoranda.home.create import create, finish
 from memoranda.home.draft import Change, Draft
-from memoranda.home.erase import Lines, Whole
+from memoranda.home.erasing.erase import Lines, Whole
 from memoranda.home.keys import Keys
 from memoranda.home.repository import Repository
 from memoranda.operations import listing, reading

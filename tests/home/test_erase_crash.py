@@ -20,7 +20,7 @@ from home.tools import assert_sound, fresh_home, git, note, texts
 from memoranda.context import Context
 from memoranda.errors import Erased
 from memoranda.home import background, log
-from memoranda.home.erase import Eraser
+from memoranda.home.erasing.erase import Eraser
 from memoranda.home.keys import Keys
 from memoranda.operations import reading
 from memoranda.operations.journaling import Turn, append

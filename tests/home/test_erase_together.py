@@ -15,7 +15,7 @@ from home.erasing import blanks_of, places
 from home.tools import assert_sound, git, note, texts
 from memoranda.context import Context
 from memoranda.errors import HomeBusy
-from memoranda.home.erase import Eraser
+from memoranda.home.erasing.erase import Eraser
 from memoranda.home.keys import Keys
 from memoranda.operations import reading
 from memoranda.operations.space import Space

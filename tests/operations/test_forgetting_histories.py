@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from memoranda.context import Context
 from memoranda.errors import Forgotten
-from memoranda.home import erase as erasing
+from memoranda.home.erasing import erase as erasing
 from memoranda.home.keys import Keys
 from memoranda.operations.doctor import doctor
 from memoranda.operations.forgetting import Selection, forget

@@ -12,7 +12,7 @@ from memoranda.home.activity import Activity
 from memoranda.home.committer import Committer, Group
 from memoranda.home.disk import DiskStore
 from memoranda.home.draft import Snapshot
-from memoranda.home.erasures import Erasures, Leads, find_in_ledger
+from memoranda.home.erasing.erasures import Erasures, Leads, find_in_ledger
 from memoranda.home.git import Git
 from memoranda.home.history import Step, past_blobs, walk
 from memoranda.home.keys import Keys

@@ -135,7 +135,7 @@ class DiskStore:
                 self._packing_file.release()
 
     def erase(self, names: set[bytes], *, hints: Mapping[bytes, bytes], merge: Sequence[str]) -> int:
-        from memoranda.home.purge import purge
+        from memoranda.home.erasing.purge import purge
 
         return purge(self._git, self._layout.objects, names, hints, merge)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from memoranda.home.erasing.leftovers import files_below
 from memoranda.home.git import Git
 from memoranda.home.layout import Layout
-from memoranda.home.leftovers import files_below
 from memoranda.home.objects import read_tree
 from memoranda.notes.ids import blob_id
 from memoranda.values import dataclass

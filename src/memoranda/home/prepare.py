@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.home.blanking import Part, mark_of, parts_of
 from memoranda.home.committer import Committer
 from memoranda.home.disk import DiskStore
-from memoranda.home.erasures import Erasures, Moved, ledger_lines
+from memoranda.home.erasing.blanking import Part, mark_of, parts_of
+from memoranda.home.erasing.erasures import Erasures, Moved, ledger_lines
+from memoranda.home.erasing.leftovers import Tree, files_below, settings_words
+from memoranda.home.erasing.needles import Needles, note_texts, text_of, words_of
+from memoranda.home.erasing.plan import TESTIMONY, Lines, Plan
+from memoranda.home.erasing.redact import LedgerLines, Messages
+from memoranda.home.erasing.rerefs import all_refs, git_dirs, who_moved
+from memoranda.home.erasing.rewrite import Rewriter, Sink
+from memoranda.home.erasing.survey import Survey, Surveyor
 from memoranda.home.git import CatFile, Git
 from memoranda.home.gitindex import GitIndex
 from memoranda.home.history import walk
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, Pen, last_segment
-from memoranda.home.leftovers import Tree, files_below, settings_words
 from memoranda.home.log import IntakeLog
-from memoranda.home.needles import Needles, note_texts, text_of, words_of
 from memoranda.home.objects import Signature, TreeEditor, commit_data, make_object, read_tree
-from memoranda.home.plan import TESTIMONY, Lines, Plan
-from memoranda.home.redact import LedgerLines, Messages
-from memoranda.home.rerefs import all_refs, git_dirs, who_moved
-from memoranda.home.rewrite import Rewriter, Sink
 from memoranda.home.store import LEDGER_REF
-from memoranda.home.survey import Survey, Surveyor
 from memoranda.home.worktree import Worktree
 from memoranda.values import dataclass
 

@@ -30,7 +30,7 @@ from memoranda.home.writer import Writer
 
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
-    from memoranda.home.erase import Blank, Erasure
+    from memoranda.home.erasing.erase import Blank, Erasure
     from memoranda.home.prepare import Pieces
 
 _CLOSING_TRIES = 20
@@ -115,7 +115,7 @@ class Repository(Contents):
         return os.access(self._plan, os.F_OK)  # asked twice a note: pathlib takes ten times as long
 
     def _finish_erasing(self) -> None:
-        from memoranda.home.erase import Eraser
+        from memoranda.home.erasing.erase import Eraser
 
         Eraser(self._pieces(), self._repair).resume()
 
@@ -141,7 +141,7 @@ class Repository(Contents):
             NotFound: a blob never was in this Home.
             InvalidInput: the reason repeats the text, or a blob is no file.
         """
-        from memoranda.home.erase import Eraser
+        from memoranda.home.erasing.erase import Eraser
 
         self.writing_allowed()
         self._ready()

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memoranda.home.blanking import erased_on
+from memoranda.home.erasing.blanking import erased_on
 from memoranda.index.catalog import Catalog
 from memoranda.index.lexical import Document, LexicalIndex
 from memoranda.notes.journal import agent_of

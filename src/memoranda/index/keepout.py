@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from memoranda.errors import InvalidTime
-from memoranda.home.blanking import erased_on
+from memoranda.home.erasing.blanking import erased_on
 from memoranda.home.tombstones import Mirror, Mirrored, Seals
 from memoranda.index.withheld import Tombstone, tombstones
 from memoranda.notes.sameness import same_text, says_something

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from memoranda.errors import InvalidPointer, NotFound
-from memoranda.home.erase import Blank, Whole
-from memoranda.home.plan import Lines
+from memoranda.home.erasing.erase import Blank, Whole
+from memoranda.home.erasing.plan import Lines
 from memoranda.index.feeding import RECORDS
 from memoranda.index.keepout import KeptOut
 from memoranda.index.rows import EntryRow

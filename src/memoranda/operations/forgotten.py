@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
 from memoranda.errors import Forgotten, NotFound
-from memoranda.home.blanking import erased_on
+from memoranda.home.erasing.blanking import erased_on
 from memoranda.home.record import Record
 from memoranda.home.tombstones import Mark, Mirror, Mirrored, Seals
 from memoranda.index.keepout import Tombs, tombs_of

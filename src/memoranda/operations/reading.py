@@ -6,7 +6,7 @@ from datetime import datetime
 
 from memoranda.context import Context
 from memoranda.errors import Erased, InvalidInput, NotFound
-from memoranda.home.blanking import erased_on
+from memoranda.home.erasing.blanking import erased_on
 from memoranda.index.retention import Ended
 from memoranda.index.rows import NoteRow
 from memoranda.notes import markdown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memoranda.home.rerefs import all_refs, linked_worktrees
+from memoranda.home.erasing.rerefs import all_refs, linked_worktrees
 from memoranda.notes.sameness import same_text, says_something
 from memoranda.values import dataclass
 

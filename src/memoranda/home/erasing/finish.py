@@ -11,18 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memoranda.errors import HomeBusy, RefMoved
-from memoranda.home import plan as plans
-from memoranda.home.blanking import mark_of
 from memoranda.home.durable import sync_path, write_durably
-from memoranda.home.erasures import write_map
-from memoranda.home.layout import CACHE
-from memoranda.home.leftovers import Tree, sweep_git_dir
-from memoranda.home.needles import Needles
-from memoranda.home.plan import Plan
-from memoranda.home.prepare import Pieces, Texts
-from memoranda.home.purge import still_there
-from memoranda.home.redact import Messages
-from memoranda.home.rerefs import (
+from memoranda.home.erasing import plan as plans
+from memoranda.home.erasing.blanking import mark_of
+from memoranda.home.erasing.erasures import write_map
+from memoranda.home.erasing.leftovers import Tree, sweep_git_dir
+from memoranda.home.erasing.needles import Needles
+from memoranda.home.erasing.plan import Plan
+from memoranda.home.erasing.purge import still_there
+from memoranda.home.erasing.redact import Messages
+from memoranda.home.erasing.rerefs import (
     all_refs,
     git_dirs,
     move_refs,
@@ -30,6 +28,8 @@ from memoranda.home.rerefs import (
     rewrite_pseudo_refs,
     rewrite_reflogs,
 )
+from memoranda.home.layout import CACHE
+from memoranda.home.prepare import Pieces, Texts
 from memoranda.home.store import TreeChange
 from memoranda.values import dataclass, field
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from memoranda.home.blanking import Part, blank
 from memoranda.home.durable import sync_path, write_durably
+from memoranda.home.erasing.blanking import Part, blank
+from memoranda.home.erasing.needles import Needles
 from memoranda.home.git import Git
 from memoranda.home.indexfile import blob_of, make_entry, read_entries, write_entries
 from memoranda.home.layout import Layout
-from memoranda.home.needles import Needles
 from memoranda.home.objects import object_id
 from memoranda.home.store import TreeChange
 from memoranda.home.worktree import LARGEST_FILE, Worktree

@@ -10,11 +10,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from memoranda.home.blanking import Part, blank
+from memoranda.home.erasing.blanking import Part, blank
+from memoranda.home.erasing.needles import ENTRY_GOES, LINE, NOTE_GOES, Needles, text_of, words_of
+from memoranda.home.erasing.redact import is_segment, names_any
 from memoranda.home.git import CatFile
-from memoranda.home.needles import ENTRY_GOES, LINE, NOTE_GOES, Needles, text_of, words_of
 from memoranda.home.objects import TREE_MODE
-from memoranda.home.redact import is_segment, names_any
 from memoranda.values import dataclass, field
 
 ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.S)

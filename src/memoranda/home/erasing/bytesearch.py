@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from memoranda.home.erasing.leftovers import files_below
+from memoranda.home.erasing.needles import Needles
+from memoranda.home.erasing.survey import ENTRY
 from memoranda.home.git import CatFile
 from memoranda.home.layout import Layout
-from memoranda.home.leftovers import files_below
-from memoranda.home.needles import Needles
-from memoranda.home.survey import ENTRY
 
 
 def in_objects(reader: CatFile, oids: Iterable[str], needles: Needles) -> Iterator[str]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from memoranda.home.erasing.needles import NOTHING, Needles
 from memoranda.home.ledger import Pen
-from memoranda.home.needles import NOTHING, Needles
 
 _OURS = b"\nMemoranda-Op: "
 _SIGNED = re.compile(rb"^-----BEGIN (?:PGP|SSH) (?:SIGNATURE|MESSAGE)-----$", re.M)

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from memoranda.home.blanking import Part, blank
+from memoranda.home.erasing.blanking import Part, blank
+from memoranda.home.erasing.redact import LedgerLines, Messages, unsigned_message
+from memoranda.home.erasing.survey import ENTRY, Survey
 from memoranda.home.git import CatFile
 from memoranda.home.objects import GitObject, make_object
-from memoranda.home.redact import LedgerLines, Messages, unsigned_message
-from memoranda.home.survey import ENTRY, Survey
 
 _CHUNK = 32 << 20  # bytes of new objects in one pack
 _DROPPED = (b"gpgsig", b"gpgsig-sha256", b"mergetag")

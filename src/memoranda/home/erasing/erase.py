@@ -17,17 +17,17 @@ from typing import Any
 
 from memoranda.context import Context
 from memoranda.errors import HomeBusy
-from memoranda.home import plan as plans
-from memoranda.home.bytesearch import in_files, in_objects
 from memoranda.home.durable import lock_with, sync_path, unlock_dead
-from memoranda.home.finish import PURGING, Finisher, Outcome
-from memoranda.home.needles import Needles
-from memoranda.home.plan import Lines, Plan
+from memoranda.home.erasing import plan as plans
+from memoranda.home.erasing.bytesearch import in_files, in_objects
+from memoranda.home.erasing.finish import PURGING, Finisher, Outcome
+from memoranda.home.erasing.needles import Needles
+from memoranda.home.erasing.plan import Lines, Plan
+from memoranda.home.erasing.purge import alternates, still_there
+from memoranda.home.erasing.redact import Messages
+from memoranda.home.erasing.rerefs import linked_worktrees, under_way
+from memoranda.home.erasing.survey import Survey
 from memoranda.home.prepare import Pieces, Preparation, Texts, known_blobs, list_objects, texts_of
-from memoranda.home.purge import alternates, still_there
-from memoranda.home.redact import Messages
-from memoranda.home.rerefs import linked_worktrees, under_way
-from memoranda.home.survey import Survey
 from memoranda.notes.ids import new_id
 from memoranda.values import dataclass, replace
 

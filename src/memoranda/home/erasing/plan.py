@@ -10,8 +10,8 @@ from typing import Any
 
 from memoranda.errors import HomeDamaged
 from memoranda.home.durable import sync_path, write_durably
-from memoranda.home.erasures import Map, Moved, write_map
-from memoranda.home.needles import Needles
+from memoranda.home.erasing.erasures import Map, Moved, write_map
+from memoranda.home.erasing.needles import Needles
 
 PLAN = "plan.json"
 OBJECTS = "objects.map"

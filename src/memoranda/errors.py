@@ -37,7 +37,7 @@ compare it. `exit_code` is the exit code of the command line, `status` the statu
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 
 class MemorandaError(Exception):
@@ -170,12 +170,29 @@ class ReviewUnsigned(Refused):
     title = "A review is signed here"
 
 
+class Told(Protocol):
+    """What was done before an error, as data."""
+
+    def json(self) -> dict[str, object]: ...
+
+
 class LegalHold(Refused):
-    """What is under legal hold is neither forgotten, nor erased, nor let expire."""
+    """What is under legal hold is neither forgotten, nor erased, nor let expire.
+
+    `done` is what went all the same, None when nothing did: its members stand in the problem document too.
+    """
 
     code = "memory_legal_hold"
     status = 409
     title = "Under legal hold"
+
+    def __init__(self, what: str, *, why: str = "", remedy: str = "", done: Told | None = None) -> None:
+        super().__init__(what, why=why, remedy=remedy)
+        self.done = done
+
+    def problem(self) -> dict[str, object]:
+        """The problem document, with what was done as further members."""
+        return {**super().problem(), **(self.done.json() if self.done is not None else {})}
 
 
 class Forgotten(Refused):

@@ -71,8 +71,14 @@ def test_a_hold_and_its_release(person: Person) -> None:
     code, out = typed(person, "--json", "forget", note["id"], "--erase", *at)
     assert code == 3 and json.loads(out)["code"] == "memory_legal_hold"
     assert person.refused("rollback", note["id"], *at, code=3)["code"] == "memory_legal_hold"
-    done = person.json("expire", *at)
-    assert done["removed"] == [] and any("legal hold" in item["why"] for item in done["remains"])
+    due = person.json("remember", "The crane is red.", "--retention-days", "0", *at)
+    done = person.json("expire", *at, code=3)
+    assert done["code"] == "memory_legal_hold" and note["id"] in done["detail"]
+    assert [item["id"] for item in done["removed"] if item["kind"] == "note"] == [due["id"]]
+    assert any("legal hold" in item["why"] for item in done["remains"]) and (home / note["path"]).exists()
+    told = person.run("expire", *at)
+    assert told.returncode == 3 and f"memoranda: {note['id']}: under legal hold." in told.stderr
+    assert f"under legal hold ({note['id']})" in " ".join(told.stdout.split())
     code, out = typed(person, "hold", "release", note["id"], "--reason", "case closed", *at)
     assert code == 0 and f"{note['id']}  free" in out
     assert [item["id"] for item in person.json("expire", *at)["removed"]][:1] == [note["id"]]

@@ -12,9 +12,10 @@ from home.erasing import places
 from home.tools import git
 
 from memoranda.context import Context
-from memoranda.errors import InvalidNote, MemorandaError, NotFound
+from memoranda.errors import InvalidNote, LegalHold, MemorandaError, NotFound
 from memoranda.operations.doctor import doctor
 from memoranda.operations.expiring import expire
+from memoranda.operations.forgetting import Forgotten
 from memoranda.operations.holding import hold
 from memoranda.operations.journaling import Turn, append
 from memoranda.operations.listing import history, list_notes
@@ -139,17 +140,23 @@ def test_of_two_retentions_the_shorter_wins(context: Context, space: Space, cloc
     assert len([x for x in expire(context, space).removed if x.kind == "note"]) == 4
 
 
-def test_what_is_held_stays_and_is_named(
+def test_a_hold_refuses_and_keeps_nothing_else(
     context: Context, person: Context, space: Space, clock: Clock, home: Path
 ) -> None:
     held = remember(context, space, NewNote("The lamp is lit.", retention_days=1, legal_hold=True))
     free = remember(context, space, NewNote("The crane is red.", retention_days=1))
     clock.tick(days=2)
     assert asked(context, space, "lamp crane") == set(), "a hold keeps a note from being removed, not from being hidden"
-    done = expire(context, space)
-    assert ids([x for x in done.removed if x.kind == "note"]) == [free.id]
-    assert (held.id, True) in [(r.what, "legal hold" in r.why) for r in done.remains]
-    assert (home / held.path).exists()
+    for dry_run in (True, False):
+        with pytest.raises(LegalHold, match=held.id) as refused:
+            expire(context, space, dry_run=dry_run)
+        done = refused.value.done
+        assert isinstance(done, Forgotten) and done.dry_run == dry_run
+        assert ids([x for x in done.removed if x.kind == "note"]) == [free.id]
+        assert (held.id, True) in [(r.what, "legal hold" in r.why) for r in done.remains]
+        assert (home / held.path).exists() and (home / free.path).exists() == dry_run
+    with pytest.raises(LegalHold, match=held.id):
+        expire(context, space)  # as often as it is tried, also when nothing else is due
     hold(person, space, [held.id], "release", reason="closed")
     assert ids([x for x in expire(context, space).removed if x.kind == "note"]) == [held.id]
 

@@ -9,6 +9,7 @@ from memoranda.errors import Conflict
 from memoranda.index.retention import Ended, gone_with, held
 from memoranda.operations.cascade import Cascade, Lineage
 from memoranda.operations.forgetting import Forgotten, Plan, carry_out
+from memoranda.operations.holding import held_back
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, quoting
 from memoranda.operations.space import OpenHome, Space
@@ -31,8 +32,12 @@ class _Due:
 def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotten:
     """Removes from the nearest Home what is due, in at most two steps: what keeps its history, and what does not.
 
-    What is held stays and is named. What a person reviewed, and would go only because an unreviewed successor ended,
-    goes when a person asks at a terminal. HomeBusy while somebody's Git is at work and history has to go.
+    What a person reviewed, and would go only because an unreviewed successor ended, goes when a person asks at a
+    terminal.
+
+    Raises:
+        LegalHold: something that is due is held. It stays, the rest went; `done` is the report.
+        HomeBusy: somebody's Git is at work and history has to go.
     """
     pass_guards(context, Call("expire", writes=True))
     home = space.one()
@@ -40,14 +45,19 @@ def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotte
         home.refresh(context)
         lineage = Lineage(home)
         stays: list[Remains] = []
-        due = list(_due(context, home, lineage, stays))
+        kept: list[str] = []
+        due = list(_due(context, home, lineage, stays, kept))
         done = [_carried_out(context, home, due, erase, dry_run) for erase in (False, True)]
         if all(item is not None for item in done):
-            return _joined([item for item in done if item is not None], stays, home, context, dry_run)
+            report = _joined([item for item in done if item is not None], stays, home, context, dry_run)
+            if kept:
+                raise held_back(kept, report)
+            return report
     raise Conflict("Others write on these notes all the time.", remedy="Try again.")
 
 
-def _due(context: Context, home: OpenHome, lineage: Lineage, stays: list[Remains]) -> Iterator[_Due]:
+def _due(context: Context, home: OpenHome, lineage: Lineage, stays: list[Remains], kept: list[str]) -> Iterator[_Due]:
+    """What may go; told are what `stays`, with the reason, and the ids of the notes that are `kept` by a hold."""
     catalog = home.indexes.catalog
     over = ended(catalog, context.now())
     for chain in _chains(lineage, over):
@@ -58,6 +68,7 @@ def _due(context: Context, home: OpenHome, lineage: Lineage, stays: list[Remains
         cascade = lineage.cascade(seeds, ending=True).without_said()  # what was said has no retention
         if names := held(catalog.db, cascade.notes):
             stays.append(Remains(", ".join(ids), f"under legal hold ({', '.join(names)})"))
+            kept += names
         elif not context.person and (names := _anothers(home, cascade, over)):
             why = (
                 "somebody else wrote it, or a person reviewed it, and it would go because of a note that superseded it"

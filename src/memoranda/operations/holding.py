@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from memoranda.context import Context
-from memoranda.errors import ConfirmationRequired, InvalidInput, LegalHold
+from memoranda.errors import ConfirmationRequired, InvalidInput, LegalHold, Told
 from memoranda.home.draft import Draft
 from memoranda.index import withheld
 from memoranda.index.retention import held
@@ -37,11 +37,17 @@ def _held_among(home: OpenHome, note_ids: Sequence[str]) -> list[str]:
 def refuse_held(home: OpenHome, note_ids: Iterable[str]) -> None:
     """LegalHold when one of these notes, which are about to go, is held."""
     if names := _held_among(home, list(note_ids)):
-        raise LegalHold(
-            f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''}: under legal hold.",
-            why="What is held is neither forgotten, erased, rolled back nor let expire, nor is what it belongs to.",
-            remedy="A security officer (here: a person at a terminal) releases it with `memoranda hold release ID`.",
-        )
+        raise held_back(names)
+
+
+def held_back(names: Sequence[str], done: Told | None = None) -> LegalHold:
+    """The refusal because of these held notes; `done`: what went all the same."""
+    return LegalHold(
+        f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''}: under legal hold.",
+        why="What is held is neither forgotten, erased, rolled back nor let expire, nor is what it belongs to.",
+        remedy="A security officer (here: a person at a terminal) releases it with `memoranda hold release ID`.",
+        done=done,
+    )
 
 
 def holds(context: Context, space: Space) -> list[Held]:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from memoranda.faces.cli.frame import Command, Frame, Parser, counted
 
@@ -75,9 +75,15 @@ def _expire_options(parser: Parser) -> None:
 
 
 def _expire(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.errors import LegalHold
     from memoranda.operations.expiring import expire
 
-    return _tell(frame, expire(frame.context, frame.space, dry_run=args.dry_run))
+    try:
+        return _tell(frame, expire(frame.context, frame.space, dry_run=args.dry_run))
+    except LegalHold as held:
+        if held.done is not None and not frame.json:  # with --json the error holds the report
+            frame.answer({}, _columns(cast("Forgotten", held.done)))
+        raise
 
 
 def _hold_options(parser: Parser) -> None:
@@ -147,7 +153,8 @@ COMMANDS = {
     ),
     "expire": Command(
         "Removes the notes whose retention_days have passed, with what they superseded and what was generated from "
-        "them; with their history when their retention_class is erase_history. What is held stays, and is named.",
+        "them; with their history when their retention_class is erase_history. A legal hold refuses: the note stays, "
+        "the rest goes, and the exit code is 3.",
         _expire_options,
         _expire,
         "memoranda expire --dry-run",

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from memoranda.index import _bulk, _store
 from memoranda.index._bulk import Bulk, Vocabulary
 from memoranda.index._segments import Builder
-from memoranda.index._write import Document, row_of
+from memoranda.index._write import row_of
 from memoranda.index.analysis import analyze_query
+from memoranda.index.documents import Document
 from memoranda.index.lexical import LexicalIndex
 
 _WORDS = (

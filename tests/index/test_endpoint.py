@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from memoranda.errors import InvalidInput, Unavailable
+from memoranda.index.documents import Document
 from memoranda.index.embedding import Passage
 from memoranda.index.embedding.endpoint import EndpointEmbedder
-from memoranda.index.lexical import Document
 from memoranda.index.vectors import VectorIndex
 
 LETTERS = "abcdefgh"

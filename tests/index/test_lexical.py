@@ -19,7 +19,8 @@ from memoranda.errors import IndexDamaged
 from memoranda.index import _fast, _plain, _segments, _store, _write
 from memoranda.index import lexical as module
 from memoranda.index.analysis import analyze_query
-from memoranda.index.lexical import Document, LexicalIndex
+from memoranda.index.documents import Document
+from memoranda.index.lexical import LexicalIndex
 
 WORDS = ["acme", "renewal", "dana", "luis", "contract", "running", "ran", "été", "chevaux", "foo.bar", "2026", "tokyo"]
 
@@ -152,7 +153,8 @@ _WRITER = """
 import sys
 from pathlib import Path
 from memoranda.index import _write, _segments
-from memoranda.index.lexical import Document, LexicalIndex
+from memoranda.index.documents import Document
+from memoranda.index.lexical import LexicalIndex
 _write.TAIL_MOST = _segments.TAIL_MOST = 3
 _segments.FAN = 2
 index = LexicalIndex.open(Path(sys.argv[1]))

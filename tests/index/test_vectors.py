@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.errors import IndexDamaged, Unavailable
-from memoranda.index import _near, vectors
+from memoranda.index import _chunks, _near, vectors
+from memoranda.index.documents import Document
 from memoranda.index.embedding import Passage, Weigh, scaled
 from memoranda.index.embedding.static import StaticEmbedder, installed
-from memoranda.index.lexical import Document
 from memoranda.index.vectors import VectorIndex
 
 TABLE = installed()
@@ -166,7 +166,7 @@ def test_any_road_leads_to_the_same_answer(
             for n in (1, 5, 100):
                 code = vectors.code_of(ByHash().embed_question("c d", even))
                 for allowed in (b"\0\1\1", b"\0\1\0"):
-                    assert vectors._nearest(view, code, allowed, 0, n) == _near.nearest(view, code, allowed, 0, n)
+                    assert _chunks.nearest(view, code, allowed, 0, n) == _near.nearest(view, code, allowed, 0, n)
         plain.close()
         other.close()
     finally:
@@ -182,7 +182,7 @@ def test_kernels_agree_beyond_one_chunk_and_after_every_kind_of_change(tmp_path:
         with index._reading() as view:
             allowed = vectors._allowed(view, (("kind:1", "kind:9"), ("in:notes",)))
             assert allowed.count(1) == 1
-            plain = vectors._nearest(view, code, allowed, vectors.LIVE, 40)
+            plain = _chunks.nearest(view, code, allowed, vectors.LIVE, 40)
             assert plain == _near.nearest(view, code, allowed, vectors.LIVE, 40)
             return plain
 

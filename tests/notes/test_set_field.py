@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from memoranda.errors import InvalidNote
 from memoranda.notes import yamlread
-from memoranda.notes.frontmatter import head_text, read_fields, set_field, split, without_surrogates
+from memoranda.notes.fieldedit import set_field
+from memoranda.notes.frontmatter import head_text, read_fields, split, without_surrogates
 from memoranda.notes.scalars import plain_data
 
 from .samples import SKETCH, files, heads, in_file, keys, tame_heads, vault_files

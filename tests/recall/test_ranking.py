@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.index.lexical import Document, LexicalIndex
+from memoranda.index.documents import Document
+from memoranda.index.lexical import LexicalIndex
 from memoranda.recall.facts import Fact, Ranked
 from memoranda.recall.passages import _spans
 from memoranda.recall.question import read_question

@@ -17,10 +17,16 @@ import numpy.typing as npt
 from memoranda.index import _stopwords as stop
 from memoranda.index import analysis
 from memoranda.index._facets import facet_term
-from memoranda.index._segments import INSERT_POSTINGS, pack_facet, write_documents
+from memoranda.index._segments import (
+    BUILD_DOCUMENTS,
+    BUILD_POSTINGS,
+    INSERT_POSTINGS,
+    pack_facet,
+    write_documents,
+)
 from memoranda.index._store import LIVE, MOST_FREQUENCY, MOST_LENGTH
-from memoranda.index._write import BUILD_DOCUMENTS, BUILD_POSTINGS, JOURNAL, Document, raw_key
 from memoranda.index.analysis import SUBJECT_WEIGHT, TAG_WEIGHT, TITLE_WEIGHT, Language
+from memoranda.index.documents import JOURNAL, Document, raw_key
 from memoranda.index.traits import MEANT, PASSAGE, shape_of, signs_of, traits_of_signs
 
 Numbers = npt.NDArray[np.uint32]

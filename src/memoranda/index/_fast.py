@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memoranda.index._scoring import K1, Group, Scoring, Shares, Weights, idf_of, in_order, length_terms, weights
-from memoranda.index._store import DROPPED, KEY, LIVE, SEGMENT_MOST, Segment, View
+from memoranda.index._store import DROPPED, LIVE, SEGMENT_MOST, Segment, View
+from memoranda.index.documents import KEY
 
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.uint16]

@@ -1,17 +1,15 @@
-"""The nearest codes with numpy, for many documents. Gives the same as plain Python in `vectors`."""
+"""The nearest codes with numpy, for many documents. Gives the same as plain Python in `_chunks`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from memoranda.index.vectors import Chunk, View
+from memoranda.index._chunks import Chunk, View
+from memoranda.index.documents import KEY
 
-_KEY = 20
 _BLOCK = 32_768  # codes at once, so that what is made of them stays in the processor's cache
 
 
@@ -108,9 +106,9 @@ def _distances(held: _Codes, asked: npt.NDArray[np.uint64]) -> npt.NDArray[np.ui
 def _keys(view: View, held: _Codes, numbers: npt.NDArray[np.int64]) -> list[bytes]:
     firsts = np.array([first for _, _, first, _ in held.chunks])
     of = np.searchsorted(firsts, numbers, side="right") - 1
-    at = (numbers - firsts[of]) * _KEY
+    at = (numbers - firsts[of]) * KEY
     pairs = zip(of.tolist(), at.tolist(), strict=True)
-    return [view.chunks[chunk].keys[start : start + _KEY] for chunk, start in pairs]
+    return [view.chunks[chunk].keys[start : start + KEY] for chunk, start in pairs]
 
 
 def products(asked: Sequence[int], vectors: Sequence[bytes], norms: Sequence[int]) -> list[int]:

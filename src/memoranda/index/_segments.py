@@ -26,6 +26,9 @@ from memoranda.index._store import (
 )
 
 FAN = 8
+# Documents and postings of one segment when many come at once; bounds the memory of a build to some 40 MB.
+BUILD_DOCUMENTS = 32_768
+BUILD_POSTINGS = 2_500_000
 INSERT_POSTINGS = "INSERT INTO postings (segment, term, data) VALUES (?, ?, ?)"
 _CHUNK = 4096  # rows of postings handed to SQLite at once
 _MUCH = 150_000  # postings that are worth importing numpy for

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from memoranda.index.documents import KEY
+
 LIVE, RETIRED, DROPPED = 0, 1, 2
-KEY = 20  # bytes
 TAIL_MOST = 128  # documents; then they become a segment
 SEGMENT_MOST = 65_536  # documents, since their numbers are 16 bits
 MOST_FREQUENCY = 200  # a higher term frequency counts as this

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memoranda.index._facets import facet_term
-from memoranda.index._segments import Builder, due, fitting, merge
+from memoranda.index._segments import BUILD_DOCUMENTS, BUILD_POSTINGS, Builder, due, fitting, merge
 from memoranda.index._store import (
     DROPPED,
-    KEY,
     LIVE,
     MOST_FREQUENCY,
     MOST_LENGTH,
@@ -23,39 +22,11 @@ from memoranda.index._store import (
     tail_rows,
 )
 from memoranda.index.analysis import analyze
+from memoranda.index.documents import JOURNAL, Applied, Document, raw_key
 from memoranda.index.traits import PASSAGE
 
 if TYPE_CHECKING:
     from memoranda.index._bulk import Bulk
-
-# Documents and postings of one segment when many come at once; bounds the memory of a build to some 40 MB.
-BUILD_DOCUMENTS = 32_768
-BUILD_POSTINGS = 2_500_000
-JOURNAL = "in:journal"
-
-
-class Document(NamedTuple):
-    """One immutable text: `key` is 40 hex characters of its content, `facets` exact strings to filter by.
-
-    A document with the facet `in:journal` is a journal passage.
-    """
-
-    key: str
-    title: str = ""
-    subject: str = ""
-    text: str = ""
-    tags: tuple[str, ...] = ()
-    facets: tuple[str, ...] = ()
-
-
-class Applied(NamedTuple):
-    """What one `apply` did; `missing` are keys to retire, revive or drop that the index does not know."""
-
-    added: int
-    retired: int
-    revived: int
-    dropped: int
-    missing: tuple[str, ...]
 
 
 def row_of(document: Document) -> Row:
@@ -68,13 +39,6 @@ def row_of(document: Document) -> Row:
         terms[facet_term(facet)] = 1
     traits = bag.traits | (PASSAGE if JOURNAL in document.facets else 0)
     return Row(raw_key(document.key), LIVE, min(bag.length, MOST_LENGTH), traits, terms)
-
-
-def raw_key(key: str) -> bytes:
-    raw = bytes.fromhex(key)
-    if len(raw) != KEY:
-        raise ValueError(f"a key has {KEY * 2} hex characters: {key!r}")
-    return raw
 
 
 class Writer:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from memoranda.home.erasing.blanking import erased_on
 from memoranda.index.catalog import Catalog
-from memoranda.index.lexical import Document, LexicalIndex
+from memoranda.index.documents import Document
+from memoranda.index.lexical import LexicalIndex
 from memoranda.notes.journal import agent_of
 
 if TYPE_CHECKING:

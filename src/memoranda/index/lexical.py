@@ -26,8 +26,9 @@ from memoranda.index import _facets, _plain
 from memoranda.index._scores import Accept, Held, Match, Scores
 from memoranda.index._scoring import K1, B, Group, Result, Scoring
 from memoranda.index._store import LIVE, RETIRED, SCHEMA, View, read_view
-from memoranda.index._write import Applied, Document, Writer
+from memoranda.index._write import Writer
 from memoranda.index.analysis import ANALYSIS_VERSION, Query
+from memoranda.index.documents import Applied, Document
 from memoranda.index.journal_mode import damaged, named_errors, open_cache
 from memoranda.index.recipe import Recipe
 

@@ -26,10 +26,10 @@ from itertools import islice
 from math import sqrt
 from operator import mul
 from pathlib import Path
-from typing import NamedTuple
 
 from memoranda.errors import Unavailable
-from memoranda.index._write import Applied, Document
+from memoranda.index._chunks import Chunk, View, nearest
+from memoranda.index.documents import KEY, Applied, Document, raw_key
 from memoranda.index.embedding import Embedder, Passage
 from memoranda.index.journal_mode import damaged, named_errors, open_cache
 from memoranda.index.lexical import Counts
@@ -40,7 +40,6 @@ VECTORS = "vectors.bin"
 _WHAT = "The vector index"
 _FORMAT = 2
 LIVE, RETIRED, DROPPED = 0, 1, 2
-_KEY = 20
 _OPEN = 256  # documents up to which a chunk takes more
 _CHUNK = 1024  # documents of a chunk when many come at once
 _NEAREST = 256  # codes whose vectors are compared: holds 85 % of the thirty nearest of 6,000, all of them of 600
@@ -57,34 +56,6 @@ CREATE TABLE kinds (id INTEGER PRIMARY KEY, facets TEXT NOT NULL UNIQUE);
 CREATE TABLE documents (key BLOB PRIMARY KEY, chunk INTEGER NOT NULL, number INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('generation', 0);
 """
-
-
-class Chunk(NamedTuple):
-    """Documents, numbered through from `first`: `status` a byte each, `keys` 20, `kinds` 4 (the set of their facets),
-    `norms` 4 (the scalar product of a vector with itself)."""
-
-    id: int
-    version: int
-    first: int
-    size: int
-    status: bytes
-    keys: bytes
-    kinds: bytes
-    norms: bytes
-    codes: bytes
-
-
-class View(NamedTuple):
-    """All chunks as of one generation; `kinds` are the sets of facets, number 1 first; `derived` is kept for later."""
-
-    generation: int
-    chunks: tuple[Chunk, ...]
-    kinds: list[frozenset[str]]
-    derived: dict[object, object]
-
-    @property
-    def size(self) -> int:
-        return sum(chunk.size for chunk in self.chunks)
 
 
 class Near:
@@ -174,7 +145,7 @@ class VectorIndex:
             code = self.embedder.dimensions // 8
             whole = all(
                 (len(c.status), len(c.keys), len(c.kinds), len(c.norms), len(c.codes))
-                == (n, n * _KEY, n * 4, n * 4, n * code)
+                == (n, n * KEY, n * 4, n * 4, n * code)
                 for c in view.chunks
                 for n in (c.size,)
             )
@@ -214,7 +185,7 @@ class VectorIndex:
                     fresh, known = self._add(batch)
                     added, changed[1] = added + fresh, changed[1] + known
                 for n, keys, status in ((0, retire, RETIRED), (1, revive, LIVE), (2, drop, DROPPED)):
-                    wanted = dict.fromkeys(_raw(key) for key in keys)
+                    wanted = dict.fromkeys(raw_key(key) for key in keys)
                     found = self._mark(list(wanted), status)
                     changed[n] += len(found)
                     missing += [key.hex() for key in wanted if key not in found]
@@ -232,7 +203,7 @@ class VectorIndex:
 
     def _add(self, documents: Sequence[Document]) -> tuple[int, int]:
         """Embeds those that are new; returns how many, and how many were known."""
-        by_key = {_raw(document.key): document for document in documents}
+        by_key = {raw_key(document.key): document for document in documents}
         known = {key for key, _, _ in self._placed(list(by_key))}
         self._mark(list(known), LIVE)
         fresh = [(key, document) for key, document in by_key.items() if key not in known]
@@ -331,7 +302,7 @@ class VectorIndex:
             if status == DROPPED:
                 width = self.embedder.dimensions
                 for number in numbers:
-                    for row, size in zip(rows, (_KEY, 4, width // 8), strict=True):
+                    for row, size in zip(rows, (KEY, 4, width // 8), strict=True):
                         at = (number - first) * size
                         row[at : at + size] = bytes(size)
                     self._write(number, bytes(width))
@@ -378,7 +349,7 @@ class VectorIndex:
 
                 named = _near.nearest(view, code, allowed, most, max(_NEAREST, n))
             else:
-                named = _nearest(view, code, allowed, most, max(_NEAREST, n))
+                named = nearest(view, code, allowed, most, max(_NEAREST, n))
             found = self._cosines(view, question, named)
         found.sort(key=lambda item: (-item[1], item[0]))
         return [(key.hex(), cosine) for key, cosine in found[:n]]
@@ -386,7 +357,7 @@ class VectorIndex:
     def likeness(self, question: bytes, keys: Sequence[str]) -> dict[str, float]:
         """See `Near.of`."""
         with self._reading() as view:
-            named = [(key, number) for key, _, number in self._placed([_raw(key) for key in keys])]
+            named = [(key, number) for key, _, number in self._placed([raw_key(key) for key in keys])]
             return {key.hex(): cosine for key, cosine in self._cosines(view, question, named)}
 
     def _cosines(self, view: View, question: bytes, named: Sequence[tuple[bytes, int]]) -> list[tuple[bytes, float]]:
@@ -475,30 +446,3 @@ def _norms(view: View, numbers: Sequence[int]) -> list[int]:
 def _whole(seen: object, recorded: object) -> None:
     if seen != recorded:
         raise damaged(_WHAT, "a vector is not the one that was written")
-
-
-def _nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[tuple[bytes, int]]:
-    """The n documents whose codes differ least, as (key, number), ties by key; only those allowed and shown."""
-    asked = int.from_bytes(code, "big")
-    width = len(code)
-    found: list[tuple[int, bytes, int]] = []
-    for chunk in view.chunks:
-        kinds, codes, keys, first = memoryview(chunk.kinds).cast("I"), chunk.codes, chunk.keys, chunk.first
-        found += [
-            (
-                (int.from_bytes(codes[at * width : at * width + width], "big") ^ asked).bit_count(),
-                keys[at * _KEY : at * _KEY + _KEY],
-                first + at,
-            )
-            for at, (status, kind) in enumerate(zip(chunk.status, kinds, strict=True))
-            if status <= most and allowed[kind]
-        ]
-    found.sort()
-    return [(key, number) for _, key, number in found[:n]]
-
-
-def _raw(key: str) -> bytes:
-    raw = bytes.fromhex(key)
-    if len(raw) != _KEY:
-        raise ValueError(f"a key has 40 hex characters: {key!r}")
-    return raw

@@ -1,7 +1,7 @@
 """Front matter: the lines between two `---` at the beginning of a Markdown file. Nothing here loses a byte.
 
 `split` cuts a file into parts that `join` puts together to the same bytes; `read_fields` understands the part between
-the fences; `set_field` changes one field and leaves every other line as its author wrote it; `render` makes a new file.
+the fences; `render` makes a new file; `fieldedit.set_field` changes one field of one that somebody wrote.
 """
 
 from __future__ import annotations
@@ -103,13 +103,6 @@ def read_fields(parts: Parts) -> tuple[dict[str, object], tuple[str, ...]]:
         for key, value in simplefields.salvage(text).items():
             fields.setdefault(key, value)
     return fields, problems
-
-
-def set_field(data: bytes, key: str, value: object) -> bytes:
-    """The file with this one field changed or added; see `fieldedit.set_field`."""
-    from memoranda.notes import fieldedit  # it stands on this module
-
-    return fieldedit.set_field(data, key, value)
 
 
 def render(fields: Mapping[str, object], body: str) -> bytes:

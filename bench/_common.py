@@ -23,7 +23,8 @@ from memoranda.context import Context
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.operations.importing import import_folder
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.open_home import OpenHome
+from memoranda.operations.space import Space
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".bench"

@@ -24,9 +24,10 @@ from memoranda.faces import local
 from memoranda.faces.mcp.service import Service
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
+from memoranda.operations.automatic import write_memory
 from memoranda.operations.importing import import_folder
 from memoranda.operations.journal_import import import_journal
-from memoranda.operations.loading import automatic_context, write_memory
+from memoranda.operations.loading import automatic_context
 from memoranda.operations.recalling import View, recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide

@@ -12,12 +12,13 @@ from home.tools import assert_sound, git
 
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Erased, InvalidInput, LegalHold, NotFound
+from memoranda.operations.automatic import write_memory
 from memoranda.operations.doctor import doctor
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.holding import hold, holds
 from memoranda.operations.journaling import Turn, append
 from memoranda.operations.listing import list_notes
-from memoranda.operations.loading import automatic_context, write_memory
+from memoranda.operations.loading import automatic_context
 from memoranda.operations.reading import read
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide

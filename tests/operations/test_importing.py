@@ -19,8 +19,9 @@ from memoranda.home.keys import Keys
 from memoranda.index.indexes import Indexes
 from memoranda.operations import importing
 from memoranda.operations.importing import import_folder
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.recalling import recall
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 
 WORDS = "anchor buoy crane dock eddy fog gull hull inlet jetty keel lamp".split()
 # Row numbers say in which order things came, and that may differ.

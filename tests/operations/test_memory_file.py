@@ -81,7 +81,7 @@ def test_an_entry_in_a_journal_costs_no_look_at_it(
         note = remember(context, space, NewNote("The pilot is Ole."))
         decide(replace(context, person=True), space, [note.id], "accept")
     asked: list[int] = []
-    monkeypatch.setattr("memoranda.operations.loading.write_memory", lambda *_: asked.append(1))
+    monkeypatch.setattr("memoranda.operations.automatic.write_memory", lambda *_: asked.append(1))
     with opened(context, keys, home) as space:
         append(context, space, Turn("A word.", "dana"))
     assert asked == []

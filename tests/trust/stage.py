@@ -15,12 +15,14 @@ from home.tools import fresh_home, git
 from memoranda.context import Context
 from memoranda.faces.mcp.loaded import context_resource, instructions_with_context
 from memoranda.home.keys import Keys
+from memoranda.operations.automatic import write_memory
 from memoranda.operations.journaling import Appended, Turn, append
-from memoranda.operations.loading import automatic_context, write_memory
+from memoranda.operations.loading import automatic_context
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.recalling import View, recall
 from memoranda.operations.remembering import NewNote, Remembered, remember
 from memoranda.operations.reviewing import Waiting, decide, show
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 
 
 class Stage:

@@ -8,7 +8,7 @@ from typing import Any
 
 from memoranda.context import Context
 from memoranda.notes.times import format_instant
-from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
 from memoranda.values import dataclass
 
 

@@ -20,7 +20,7 @@ from memoranda.notes.ids import is_note_id
 from memoranda.notes.journal import is_journal_path
 from memoranda.notes.model import Note, read_note
 from memoranda.notes.pointers import parse_pointer
-from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
 from memoranda.values import dataclass, field, replace
 
 Node = tuple[str, str]  # ("note" | "entry" | "source", its id or address)

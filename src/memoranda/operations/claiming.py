@@ -17,7 +17,7 @@ from memoranda.home.outside import Found
 from memoranda.index.rows import NoteRow
 from memoranda.notes.journal import day_of, entry_key, is_journal_path, parse_journal
 from memoranda.notes.model import read_note
-from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.labels import CLEAN, Taint, inherit
 from memoranda.trust.reviews import reviewed_blobs

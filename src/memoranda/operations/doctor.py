@@ -16,9 +16,10 @@ from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.admission import admit
 from memoranda.operations.findings import Check, Finding
 from memoranda.operations.holding import held_notes
+from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.review_findings import review_findings
-from memoranda.operations.space import OpenHome, Space, undisturbed
+from memoranda.operations.space import Space
 from memoranda.trust.secrets import masked_path
 from memoranda.values import dataclass, replace
 

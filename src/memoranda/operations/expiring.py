@@ -10,9 +10,10 @@ from memoranda.index.retention import Ended, gone_with, held
 from memoranda.operations.cascade import Cascade, Lineage
 from memoranda.operations.forgetting import Forgotten, Plan, carry_out
 from memoranda.operations.holding import held_back
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, quoting
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 from memoranda.trust.kept import ended
 from memoranda.trust.reviews import last_accepted, reviewed_blobs
 from memoranda.trust.standing import believed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
 from memoranda.values import dataclass
 
 

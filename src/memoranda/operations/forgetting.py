@@ -14,13 +14,14 @@ from memoranda.index.keepout import kept_out
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.model import read_note
 from memoranda.notes.sameness import same_text, says_something
+from memoranda.operations.automatic import MEMORY, write_memory
 from memoranda.operations.cascade import Cascade, Lineage, Node, Taken, nothing_called, returned
 from memoranda.operations.forgotten import owns_id, tombstone_lines
 from memoranda.operations.holding import refuse_held
-from memoranda.operations.loading import MEMORY, write_memory
+from memoranda.operations.open_home import OpenHome, first_found
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, citing_elsewhere, quoting, remains_of
-from memoranda.operations.space import OpenHome, Space, first_found
+from memoranda.operations.space import Space
 from memoranda.trust.labels import SHARED_SCOPES
 from memoranda.values import dataclass, replace
 

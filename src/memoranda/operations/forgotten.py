@@ -4,96 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memoranda.context import Context
 from memoranda.errors import Forgotten, NotFound
 from memoranda.home.erasing.blanking import erased_on
-from memoranda.home.record import Record
-from memoranda.home.tombstones import Mark, Mirror, Mirrored, Seals
-from memoranda.index.keepout import Tombs, tombs_of
-from memoranda.index.withheld import Tombstone
+from memoranda.home.tombstones import Mark, Mirror, Mirrored
+from memoranda.index.keepout import Tombs
 from memoranda.notes.ids import note_id_for_path
 from memoranda.notes.journal import day_of, is_journal_path, parse_journal
 from memoranda.notes.sameness import same_text, says_something
-
-if TYPE_CHECKING:
-    from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
+from memoranda.operations.tomb_book import REMEDY, forgotten_on
 
 _PER_LINE = 200  # marks in one line of the ledger
-
-
-class TombBook:
-    """The tombstones of one Home, kept up by every record that this process reads or writes."""
-
-    def __init__(self, home: OpenHome) -> None:
-        self._home = home
-        self._tombs: Tombs | None = None
-        self._state: str | None = None
-        self._generation = 0  # of erasings: their tombstones come with the ledger and not as records
-        self._news = 0  # a record may be heard while the tombstones are read; no lock, since its writer holds one
-        home.repository.subscribe('"kind":"tombstone"', self._heard)
-
-    def _heard(self, _record: Record) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        """What is held may be out of date: read again at the next question."""
-        self._news += 1
-        self._tombs = None
-
-    def now(self) -> Tombs:
-        """The tombstones in force."""
-        generation = self._home.repository.erasures.generation()
-        tombs = self._tombs if generation == self._generation else None
-        if tombs is None:
-            news, indexes = self._news, self._home.indexes
-            with indexes.lock:
-                indexes.catch_up()
-                state = indexes.catalog.state("tombs")
-                named = self._home.repository.keys, self._home.repository.marker.id
-                mirror, told = Mirror(*named), Mirror(*named).read()
-                tombs = tombs_of(indexes.catalog.db, told, Seals(*named))
-                _keep(mirror, told, tombs)
-            if news == self._news:
-                self._tombs, self._state, self._generation = tombs, state, generation
-        return tombs
-
-    def compare(self) -> None:
-        """Lines that another clone wrote come with its ledger, and not as records: the catalog has just met them."""
-        with self._home.indexes.lock:
-            if self._tombs is not None and self._home.indexes.catalog.state("tombs") != self._state:
-                self.renew()
-
-    def admit(self, data: bytes, path: str) -> str | None:
-        """Why a file that was found may not be taken in, None when it may. A journal may: its words are kept out."""
-        tombs = self.now()
-        if not tombs or is_journal_path(path):
-            return None
-        from memoranda.notes.model import read_note
-
-        note = read_note(path, data)
-        tomb = tombs.of(note.id, note.body)
-        return None if tomb is None else f"what it holds was forgotten{_when(tomb)}. {_REMEDY}"
-
-
-_REMEDY = "A person can remember it again at a terminal, and that is kept on record."
-
-
-def _when(tomb: Tombstone) -> str:
-    return f" on {tomb.at:%Y-%m-%d}" if tomb.at else ""
-
-
-def _keep(mirror: Mirror, told: Mapping[str, Mirrored], tombs: Tombs) -> None:
-    """Takes over into the mirror what the ledger has and the mirror has not."""
-    fresh: dict[Mirrored, list[str]] = {}
-    for tomb in tombs:
-        if tomb.mark not in told or told[tomb.mark].lifted:
-            at = tomb.at.isoformat() if tomb.at else None
-            said = Mirrored(False, at, tomb.owner, tomb.key, tuple(sorted(tomb.stays)))
-            fresh.setdefault(said, []).append(tomb.mark)
-    for said, marks in fresh.items():
-        mirror.add(marks, said)
 
 
 def lifted(home: OpenHome, lines: Sequence[Mapping[str, Any]], at: datetime) -> None:
@@ -117,9 +41,9 @@ def refuse_forgotten(context: Context, home: OpenHome, text: str, *, turn: bool 
         return []
     if not context.person:
         raise Forgotten(
-            f"The same content was forgotten{_when(found[0])}.",
+            f"The same content was forgotten{forgotten_on(found[0])}.",
             why="What was forgotten does not come back by an agent, an import or a job.",
-            remedy=_REMEDY,
+            remedy=REMEDY,
         )
     return list(lift_lines(context, [tomb.mark for tomb in found]))
 
@@ -137,13 +61,13 @@ def without_forgotten(context: Context, home: OpenHome, path: str, text: str) ->
 
         note = read_note(path, text.encode("utf-8", "replace"))
         if (tomb := tombs.of(note.id, note.body)) is not None:
-            raise NotFound(f"This was forgotten{_when(tomb)}.", why="Git's history has it still.", remedy=_REMEDY)
+            raise NotFound(f"This was forgotten{forgotten_on(tomb)}.", why="Git's history has it still.", remedy=REMEDY)
         return text
     lines = text.split("\n")
     for entry in parse_journal(text.encode("utf-8", "replace"), day_of(path)):
         if erased_on(entry.text) is None and (tomb := tombs.of(entry.id, entry.text, turn=True)) is not None:
             count = entry.end - entry.start  # without its heading
-            lines[entry.start : entry.end] = [f"forgotten{_when(tomb)}", *[""] * (count - 1)][:count]
+            lines[entry.start : entry.end] = [f"forgotten{forgotten_on(tomb)}", *[""] * (count - 1)][:count]
     return "\n".join(lines)
 
 

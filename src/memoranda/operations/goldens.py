@@ -11,9 +11,10 @@ from memoranda.home.draft import Change, Draft
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.times import parse_instant
+from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.recalling import recall_home
-from memoranda.operations.space import OpenHome, Space, undisturbed
+from memoranda.operations.space import Space
 from memoranda.recall import golden
 from memoranda.recall.golden import GoldenReport, Question
 

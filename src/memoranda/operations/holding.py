@@ -11,8 +11,9 @@ from memoranda.home.draft import Draft
 from memoranda.index import withheld
 from memoranda.index.retention import held
 from memoranda.notes.chains import unknown_note
+from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
+from memoranda.operations.space import Space
 from memoranda.values import dataclass
 
 

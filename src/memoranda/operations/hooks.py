@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from memoranda.context import Context
 from memoranda.operations.allowing import trusted
 from memoranda.operations.hook_events import Event
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import event as session_event
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 from memoranda.trust.labels import Root
 from memoranda.trust.tools import Brought, Trusted, brought
 from memoranda.values import dataclass, replace

@@ -15,10 +15,11 @@ from memoranda.notes.ids import blob_id
 from memoranda.notes.paths import slug
 from memoranda.operations.admission import admit_many
 from memoranda.operations.follower import Follower
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.scanner import Scanner
 from memoranda.operations.sessions import Met
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 from memoranda.operations.vault import as_md, markdown_files, read_file
 from memoranda.trust.secrets import masked_path
 from memoranda.values import dataclass

@@ -10,8 +10,9 @@ from memoranda.errors import InvalidInput, NotFound, Refused
 from memoranda.index.catchup import Progress
 from memoranda.operations.forgotten import forgotten_turn
 from memoranda.operations.journaling import check_kept, check_turn, write_turns
+from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space, undisturbed
+from memoranda.operations.space import Space
 from memoranda.operations.transcripts import Transcript, read_lines
 from memoranda.trust.labels import Taint
 from memoranda.values import dataclass

@@ -15,9 +15,10 @@ from memoranda.notes.journal import journal_path, key_of, render_entry
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import ORIGINS
 from memoranda.operations.forgotten import lifted, refuse_forgotten
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met, event
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 from memoranda.trust.labels import CLEAN, Root, Taint
 from memoranda.values import dataclass, replace
 

@@ -17,8 +17,9 @@ from memoranda.notes.pointers import Pointer
 from memoranda.notes.times import Interval, format_day_or_instant, format_instant
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.meeting import hides, meet, quarantined
+from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, known_words, pass_guards
-from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
+from memoranda.operations.space import Space
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed, trust_of
 from memoranda.values import dataclass

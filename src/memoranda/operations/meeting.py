@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from memoranda.context import Context
 from memoranda.index.rows import NoteRow
-from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
 from memoranda.trust.labels import is_private
 from memoranda.trust.standing import trust_of
 

@@ -9,8 +9,9 @@ from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput
 from memoranda.home.settings import Setting, Settings
 from memoranda.notes.times import format_instant
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 from memoranda.values import dataclass, replace
 
 FIELDS = ("allow_personal_data",)

@@ -17,8 +17,9 @@ from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations.forgotten import without_forgotten
 from memoranda.operations.meeting import meet
+from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
+from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed

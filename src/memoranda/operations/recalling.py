@@ -10,8 +10,9 @@ from memoranda.errors import InvalidInput
 from memoranda.index.analysis import analyze
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import KINDS, SCOPES
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, known_words, pass_guards
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 from memoranda.recall.find import Answer, Wanted, find
 from memoranda.recall.items import Found
 from memoranda.recall.standing import keep_reviewed

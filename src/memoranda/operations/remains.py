@@ -12,7 +12,8 @@ from memoranda.values import dataclass
 if TYPE_CHECKING:
     from memoranda.context import Context
     from memoranda.operations.cascade import Cascade, Lineage
-    from memoranda.operations.space import OpenHome, Space
+    from memoranda.operations.open_home import OpenHome
+    from memoranda.operations.space import Space
 
 _MANY = 50  # texts that are looked for inside others; more are only compared as wholes
 

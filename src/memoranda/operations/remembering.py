@@ -18,9 +18,10 @@ from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.pointers import written
 from memoranda.operations.forgotten import lifted, refuse_forgotten
 from memoranda.operations.journaling import Sheets, ledger_line
+from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
-from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
+from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.trust.labels import CLEAN, Root, Taint
 from memoranda.trust.standing import believed, trust_of

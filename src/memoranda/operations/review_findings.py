@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.testimony import Review
 from memoranda.operations.findings import Finding
-from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
 from memoranda.trust.contested import contests
 from memoranda.trust.standing import Trust, trust_of
 

@@ -21,10 +21,11 @@ from memoranda.notes.times import format_instant
 from memoranda.operations.attesting import Decision, attested
 from memoranda.operations.listing import note_uri
 from memoranda.operations.meeting import hides, meet, quarantined
+from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.session_desk import event_json
 from memoranda.operations.settling import Contested, contested_groups, draft_of, settlements
-from memoranda.operations.space import OpenHome, Space, first_found, undisturbed
+from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.operations.tracing import trace
 from memoranda.trust.kept import ended

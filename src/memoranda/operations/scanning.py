@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from memoranda.context import Context
 from memoranda.home.inventory import Text
 from memoranda.index.catchup import Progress
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 from memoranda.trust.personal import Personal
 from memoranda.trust.secrets import Secret, find_secrets, masked_path
 from memoranda.values import dataclass

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.recalling import View
-from memoranda.operations.space import OpenHome
 from memoranda.trust.envelope import Envelope
 from memoranda.trust.injection import judge
 from memoranda.values import replace

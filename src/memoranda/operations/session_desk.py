@@ -8,9 +8,10 @@ from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput, NotFound
 from memoranda.index.testimony import SessionEvent
 from memoranda.notes.times import format_instant
+from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import event
-from memoranda.operations.space import OpenHome, Space, undisturbed
+from memoranda.operations.space import Space
 from memoranda.trust.labels import Root
 from memoranda.values import dataclass, replace
 

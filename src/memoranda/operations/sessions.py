@@ -12,17 +12,16 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memoranda.context import Context
 from memoranda.home.draft import Draft
 from memoranda.home.record import Record
+from memoranda.home.repository import Repository
+from memoranda.index.indexes import Indexes
 from memoranda.notes.times import parse_instant
 from memoranda.trust.labels import CLEAN, Root, Taint, inherit
 from memoranda.values import dataclass, field
-
-if TYPE_CHECKING:
-    from memoranda.operations.space import OpenHome
 
 CLEAN_STARTERS = ("person", "hook")
 
@@ -54,21 +53,22 @@ class Met:
 class SessionBook:
     """The sessions of one Home, kept up by every record that this process reads or writes."""
 
-    def __init__(self, home: OpenHome) -> None:
-        self._home = home
+    def __init__(self, repository: Repository, indexes: Indexes) -> None:
+        self._repository = repository
+        self._indexes = indexes
         self._lock = threading.RLock()
         self._sessions: dict[str, _Session] = {}
         self._epochs: dict[tuple[str, str], int] = {}
         self._news = 0  # records with events that were heard
-        self._pen = home.repository.pen(home.repository.replica.id)
-        home.repository.subscribe('"kind":"session"', self._heard)
-        self._missed = home.repository.hear()
+        self._pen = repository.pen(repository.replica.id)
+        repository.subscribe('"kind":"session"', self._heard)
+        self._missed = repository.hear()
         self._read()
 
     def _read(self) -> None:
         """Begins with the events that the catalog knows; what is heard meanwhile is among them the next time."""
         while True:
-            news, indexes = self._news, self._home.indexes
+            news, indexes = self._news, self._indexes
             indexes.catch_up()
             with indexes.lock:
                 events = list(indexes.catalog.ledger.session_events())
@@ -92,7 +92,7 @@ class SessionBook:
 
     def _listen(self) -> None:
         """What other processes did to sessions counts from the moment in which it is durable."""
-        missed = self._home.repository.hear()
+        missed = self._repository.hear()
         if missed != self._missed:
             self._read()
             self._missed = missed
@@ -137,7 +137,7 @@ class SessionBook:
 
     def _ambient(self, user: str, agent: str, ahead: int = 0) -> str:
         epoch = self._epochs.get((user, agent), 0) + ahead
-        told = f"{self._home.repository.marker.id}\n{user}\n{agent}" + (f"\n{epoch}" if epoch else "")
+        told = f"{self._repository.marker.id}\n{user}\n{agent}" + (f"\n{epoch}" if epoch else "")
         return f"ses_{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     def met(self, context: Context) -> Met:
@@ -217,7 +217,7 @@ class SessionBook:
         def build(_at: datetime) -> Draft:
             return Draft("session", reason, (), lines, trailers, context.agent)
 
-        self._home.repository.write(context, build)
+        self._repository.write(context, build)
 
     def raise_taint(self, context: Context, roots: Sequence[Root]) -> None:
         """The session of this call has met something from outside; nothing new is written when it had already."""

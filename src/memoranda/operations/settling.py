@@ -18,7 +18,7 @@ from memoranda.notes.model import read_note, write_note
 from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.pointers import Pointer
 from memoranda.operations.attesting import Decision
-from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
 from memoranda.trust.contested import Contest, contests, contests_of
 from memoranda.values import dataclass, replace
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-from functools import partial, wraps
-from importlib import import_module
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from memoranda.context import Context
 from memoranda.errors import HomeNotFound, NotFound, Unavailable
@@ -22,144 +19,14 @@ from memoranda.index.catchup import Progress
 from memoranda.index.indexes import Indexes
 from memoranda.index.testimony import Review, vouched
 from memoranda.notes.pointers import Pointer
-from memoranda.trust.reviews import reviewed_blobs
-from memoranda.values import dataclass, field, replace
+from memoranda.operations.open_home import OpenHome
+from memoranda.values import replace
 
-FOLDER_LIMIT = 900  # entries of one directory; the next one is called `<name>~2`
-_RECOUNT = 64
-
-T = TypeVar("T")
-P = ParamSpec("P")
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
-    from memoranda.home.record import Record
-    from memoranda.operations.admission import Rules
-    from memoranda.operations.forgotten import TombBook
-    from memoranda.operations.sessions import Met, SessionBook
+    from memoranda.operations.sessions import Met
     from memoranda.trust.signing import Signing
     from memoranda.trust.withdrawn import Withdrawn
-
-
-@dataclass(slots=True)
-class OpenHome:
-    """One open Home with its indexes. `personal` marks the person's own, which no project brought along.
-
-    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
-    `remembered` is the record after which `memory/MEMORY.md` was last looked at.
-    """
-
-    repository: Repository
-    indexes: Indexes
-    withdrawn: Withdrawn
-    personal: bool = False
-    signing: Signing | None = None
-    sheets: dict[tuple[str, date], int] = field(default_factory=dict)
-    watched: bool = False
-    remembered: int = 0
-    _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _sessions: SessionBook | None = None
-    _tombs: TombBook | None = None
-
-    @property
-    def name(self) -> str:
-        return self.repository.name
-
-    @property
-    def sessions(self) -> SessionBook:
-        """The sessions of this Home; opened at the first question."""
-        if self._sessions is None:
-            from memoranda.operations.sessions import SessionBook
-
-            self._sessions = SessionBook(self)
-        return self._sessions
-
-    @property
-    def tombs(self) -> TombBook:
-        """What is forgotten here; opened at the first question."""
-        if self._tombs is None:
-            from memoranda.operations.forgotten import TombBook
-
-            self._tombs = TombBook(self)
-        return self._tombs
-
-    @property
-    def rules(self) -> Rules:
-        """What a person has settled for what comes in here."""
-        from memoranda.operations.admission import Rules
-
-        return Rules(self.repository.keys, self.repository.marker.id)
-
-    def reviewed(self, blob: str) -> bool:
-        """Whether a review stands that counts for these exact bytes."""
-        with self.indexes.lock:
-            return blob in reviewed_blobs(self.indexes.catalog, [blob])
-
-    def refresh(self, context: Context) -> None:
-        """Takes in outside edits and brings the indexes up to date: what every read begins with."""
-        if self.repository.git_index.comparing:
-            self._prepare()
-        _, snapshot = self.repository.sight(context)
-        self.indexes.catch_up(snapshot)
-        with self.indexes.lock:
-            unclaimed = self.indexes.catalog.unclaimed()
-        if unclaimed:
-            from memoranda.operations.claiming import claim  # here: most calls find nothing that nobody has written
-
-            claim(context, self)
-        if self._tombs is not None:
-            self._tombs.compare()
-
-    def _prepare(self) -> None:
-        """While Git still compares many files: what comes afterwards, and what an edit would need."""
-        self.indexes.catch_up()
-        with self.indexes.lock:
-            self.indexes.lexical.read_ahead()
-        for module in ("operations.admission", "operations.claiming", "index.fill"):
-            if self.repository.git_index.comparing:
-                import_module(f"memoranda.{module}")
-
-    def folder_with_room(self, folder: str) -> str:
-        """`folder`, or `folder~2`, … : the first that holds fewer than 900 entries."""
-        part = 1
-        while True:
-            name = folder if part == 1 else f"{folder}~{part}"
-            count, age = self._counts.get(name, (0, _RECOUNT))
-            if age >= _RECOUNT:  # other processes write here too
-                try:
-                    count = len(os.listdir(self.repository.root / name))  # noqa: PTH208 - counts, and nothing else
-                except FileNotFoundError:
-                    count = 0
-                age = 0
-            if count < FOLDER_LIMIT:
-                self._counts[name] = (count + 1, age + 1)
-                return name
-            self._counts[name] = (count, 0)
-            part += 1
-
-    def keep_memory(self, context: Context) -> None:
-        """Brings `memory/MEMORY.md` up to date when something was recorded; nothing where nothing was ever reviewed."""
-        if self.repository.sequence == self.remembered or self.repository.read_only is not None:
-            return
-        records = self.repository.ahead(self.remembered)
-        self.remembered = self.repository.sequence
-        if records is not None and not any(self._may_load(record) for record in records):
-            return
-        self.indexes.catch_up()
-        with self.indexes.lock:
-            if not self.indexes.catalog.ledger.has_reviews():
-                return
-        from memoranda.operations.loading import write_memory
-
-        write_memory(context, self)
-
-    def _may_load(self, record: Record) -> bool:
-        """Whether a record can change what is loaded automatically: it changes a note, or holds a review."""
-        notes = any(self.repository.ours.is_note(change.path) for change in record.changes)
-        return notes or any('"kind":"review"' in line for line in record.ledger)
-
-    def close(self) -> None:
-        self.indexes.close()
-        self.repository.close()
 
 
 class Space:
@@ -275,7 +142,9 @@ class Space:
             counts, withdrawn = self._counts(repository)
             indexes = Indexes(repository, self._context, self._progress, counts)
             indexes.admit = allowed
-            home = self._open[root] = OpenHome(repository, indexes, withdrawn, root == self._personal, self._signing)
+            home = self._open[root] = OpenHome(
+                repository, indexes, withdrawn, _claim, root == self._personal, self._signing
+            )
             repository.stamp = partial(_stamp, home)
             home.remembered = repository.sequence
             opened.append(home)
@@ -316,7 +185,10 @@ class Space:
     def keep_memory(self) -> None:
         """Brings every open Home's `memory/MEMORY.md` up to date, where something was recorded."""
         for home in list(self._open.values()):
-            home.keep_memory(self._context)
+            if home.news_for_memory():
+                from memoranda.operations.automatic import write_memory  # here: most calls change nothing of it
+
+                write_memory(self._context, home)
 
     def __enter__(self) -> Space:
         return self
@@ -334,31 +206,13 @@ def _admitter(keys: Keys, home: str) -> Admit:
     return admitted
 
 
+def _claim(context: Context, home: OpenHome) -> None:
+    from memoranda.operations.claiming import claim  # here: most calls find nothing that nobody has written
+
+    claim(context, home)
+
+
 def _stamp(home: OpenHome, found: Sequence[Found]) -> Mapping[str, Mapping[str, object]]:
     from memoranda.operations.claiming import stamp_found
 
     return stamp_found(home, found)
-
-
-def undisturbed(work: Callable[Concatenate[OpenHome, P], T]) -> Callable[Concatenate[OpenHome, P], T]:
-    """For a function that reads the catalog of a Home, its first argument, more than once or for long.
-
-    Until it has returned no other thread is in the middle of catching up, and the index is the same one. It may not
-    write: who writes waits for indexes, so that two threads would wait for each other.
-    """
-
-    @wraps(work)
-    def alone(home: OpenHome, /, *args: P.args, **more: P.kwargs) -> T:
-        with home.indexes.lock:
-            return work(home, *args, **more)
-
-    return alone
-
-
-def first_found(homes: Sequence[OpenHome], look: Callable[[OpenHome], T | None]) -> tuple[OpenHome, T] | None:
-    """The first Home in which `look` finds something, with what it found."""
-    for home in homes:
-        found = look(home)
-        if found is not None:
-            return home, found
-    return None

@@ -9,7 +9,7 @@ from memoranda.index.catalog import Catalog
 from memoranda.index.testimony import Wrote
 from memoranda.notes.journal import day_of, entry_key, is_journal_path, parse_journal
 from memoranda.notes.pointers import Pointer, parse_pointer
-from memoranda.operations.space import OpenHome
+from memoranda.operations.open_home import OpenHome
 from memoranda.trust.labels import CLEAN, Root, Taint, inherit, unresolved
 
 

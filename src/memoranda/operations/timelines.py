@@ -19,8 +19,9 @@ from memoranda.notes.chains import Chains, Link
 from memoranda.notes.times import Interval, format_instant
 from memoranda.operations.listing import still_kept, time_or_none, told
 from memoranda.operations.meeting import hides
+from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space
+from memoranda.operations.space import Space
 from memoranda.trust.contested import contested_by
 from memoranda.trust.standing import believed, trust_of
 from memoranda.values import dataclass

@@ -17,8 +17,9 @@ from memoranda.notes.ids import is_note_id
 from memoranda.notes.journal import is_journal_path
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.holding import refuse_held
+from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.space import OpenHome, Space, undisturbed
+from memoranda.operations.space import Space
 from memoranda.values import dataclass
 
 

@@ -104,7 +104,7 @@ def _decision(verdict: str) -> Command:
     }[verdict]
 
     def run(frame: Frame, args: argparse.Namespace) -> int:
-        from memoranda.operations.loading import write_memory
+        from memoranda.operations.automatic import write_memory
         from memoranda.operations.reviewing import Decided, decide, unclaimed
 
         ids = list(args.id)
@@ -140,7 +140,8 @@ def _context_options(parser: Parser) -> None:
 
 
 def _context(frame: Frame, args: argparse.Namespace) -> int:
-    from memoranda.operations.loading import automatic_context, write_memory
+    from memoranda.operations.automatic import write_memory
+    from memoranda.operations.loading import automatic_context
 
     if args.budget < 1:
         raise usage_error("The budget is below one token.", "Give a positive number.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from memoranda.context import Context
 from memoranda.faces.mcp.tools import CONTEXT_URI, INSTRUCTIONS
-from memoranda.operations.loading import AutomaticContext, Loaded, automatic_context
+from memoranda.operations.automatic import AutomaticContext, Loaded
+from memoranda.operations.loading import automatic_context
 from memoranda.operations.screening import envelope_of
 from memoranda.operations.space import Space
 from memoranda.trust.injection import judge

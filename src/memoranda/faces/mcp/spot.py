@@ -7,7 +7,7 @@ from collections.abc import Callable
 from memoranda.faces import local
 from memoranda.faces.mcp.desk import Desk, Offer
 from memoranda.faces.mcp.page import review_page
-from memoranda.operations.loading import write_memory
+from memoranda.operations.automatic import write_memory
 from memoranda.operations.reviewing import contradictions, decide, show
 from memoranda.operations.space import Space
 

@@ -1,0 +1,171 @@
+"""One open Home: what every operation works on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from memoranda.context import Context
+from memoranda.home.repository import Repository
+from memoranda.index.indexes import Indexes
+from memoranda.trust.reviews import reviewed_blobs
+from memoranda.values import dataclass, field
+
+FOLDER_LIMIT = 900  # entries of one directory; the next one is called `<name>~2`
+_RECOUNT = 64
+
+T = TypeVar("T")
+P = ParamSpec("P")
+if TYPE_CHECKING:
+    from memoranda.home.record import Record
+    from memoranda.operations.admission import Rules
+    from memoranda.operations.sessions import SessionBook
+    from memoranda.operations.tomb_book import TombBook
+    from memoranda.trust.signing import Signing
+    from memoranda.trust.withdrawn import Withdrawn
+
+
+@dataclass(slots=True)
+class OpenHome:
+    """One open Home with its indexes. `personal` marks the person's own, which no project brought along.
+
+    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
+    `claim` stamps what commits of Git brought in, when there is such.
+    `remembered` is the record after which `memory/MEMORY.md` was last looked at.
+    """
+
+    repository: Repository
+    indexes: Indexes
+    withdrawn: Withdrawn
+    claim: Callable[[Context, OpenHome], None]
+    personal: bool = False
+    signing: Signing | None = None
+    sheets: dict[tuple[str, date], int] = field(default_factory=dict)
+    watched: bool = False
+    remembered: int = 0
+    _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _sessions: SessionBook | None = None
+    _tombs: TombBook | None = None
+
+    @property
+    def name(self) -> str:
+        return self.repository.name
+
+    @property
+    def sessions(self) -> SessionBook:
+        """The sessions of this Home; opened at the first question."""
+        if self._sessions is None:
+            from memoranda.operations.sessions import SessionBook
+
+            self._sessions = SessionBook(self.repository, self.indexes)
+        return self._sessions
+
+    @property
+    def tombs(self) -> TombBook:
+        """What is forgotten here; opened at the first question."""
+        if self._tombs is None:
+            from memoranda.operations.tomb_book import TombBook
+
+            self._tombs = TombBook(self.repository, self.indexes)
+        return self._tombs
+
+    @property
+    def rules(self) -> Rules:
+        """What a person has settled for what comes in here."""
+        from memoranda.operations.admission import Rules
+
+        return Rules(self.repository.keys, self.repository.marker.id)
+
+    def reviewed(self, blob: str) -> bool:
+        """Whether a review stands that counts for these exact bytes."""
+        with self.indexes.lock:
+            return blob in reviewed_blobs(self.indexes.catalog, [blob])
+
+    def refresh(self, context: Context) -> None:
+        """Takes in outside edits and brings the indexes up to date: what every read begins with."""
+        if self.repository.git_index.comparing:
+            self._prepare()
+        _, snapshot = self.repository.sight(context)
+        self.indexes.catch_up(snapshot)
+        with self.indexes.lock:
+            unclaimed = self.indexes.catalog.unclaimed()
+        if unclaimed:
+            self.claim(context, self)
+        if self._tombs is not None:
+            self._tombs.compare()
+
+    def _prepare(self) -> None:
+        """While Git still compares many files: what comes afterwards, and what an edit would need."""
+        self.indexes.catch_up()
+        with self.indexes.lock:
+            self.indexes.lexical.read_ahead()
+        for module in ("operations.admission", "operations.claiming", "index.fill"):
+            if self.repository.git_index.comparing:
+                import_module(f"memoranda.{module}")
+
+    def folder_with_room(self, folder: str) -> str:
+        """`folder`, or `folder~2`, … : the first that holds fewer than 900 entries."""
+        part = 1
+        while True:
+            name = folder if part == 1 else f"{folder}~{part}"
+            count, age = self._counts.get(name, (0, _RECOUNT))
+            if age >= _RECOUNT:  # other processes write here too
+                try:
+                    count = len(os.listdir(self.repository.root / name))  # noqa: PTH208 - counts, and nothing else
+                except FileNotFoundError:
+                    count = 0
+                age = 0
+            if count < FOLDER_LIMIT:
+                self._counts[name] = (count + 1, age + 1)
+                return name
+            self._counts[name] = (count, 0)
+            part += 1
+
+    def news_for_memory(self) -> bool:
+        """Whether what was recorded since the last time can change `memory/MEMORY.md`; never without a review."""
+        if self.repository.sequence == self.remembered or self.repository.read_only is not None:
+            return False
+        records = self.repository.ahead(self.remembered)
+        self.remembered = self.repository.sequence
+        if records is not None and not any(self._may_load(record) for record in records):
+            return False
+        self.indexes.catch_up()
+        with self.indexes.lock:
+            return self.indexes.catalog.ledger.has_reviews()
+
+    def _may_load(self, record: Record) -> bool:
+        """Whether a record can change what is loaded automatically: it changes a note, or holds a review."""
+        notes = any(self.repository.ours.is_note(change.path) for change in record.changes)
+        return notes or any('"kind":"review"' in line for line in record.ledger)
+
+    def close(self) -> None:
+        self.indexes.close()
+        self.repository.close()
+
+
+def undisturbed(work: Callable[Concatenate[OpenHome, P], T]) -> Callable[Concatenate[OpenHome, P], T]:
+    """For a function that reads the catalog of a Home, its first argument, more than once or for long.
+
+    Until it has returned no other thread is in the middle of catching up, and the index is the same one. It may not
+    write: who writes waits for indexes, so that two threads would wait for each other.
+    """
+
+    @wraps(work)
+    def alone(home: OpenHome, /, *args: P.args, **more: P.kwargs) -> T:
+        with home.indexes.lock:
+            return work(home, *args, **more)
+
+    return alone
+
+
+def first_found(homes: Sequence[OpenHome], look: Callable[[OpenHome], T | None]) -> tuple[OpenHome, T] | None:
+    """The first Home in which `look` finds something, with what it found."""
+    for home in homes:
+        found = look(home)
+        if found is not None:
+            return home, found
+    return None

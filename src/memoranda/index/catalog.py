@@ -7,72 +7,33 @@ in which they were known, so that `known_at` can be asked.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from memoranda.errors import IndexDamaged
-from memoranda.index import pending, testimony, withheld
+from memoranda.index import testimony
 from memoranda.index.journal_mode import write_ahead
-from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
+from memoranda.index.tables import (
+    BLOB,
+    SELECT_BRIEF,
+    SELECT_ENTRY,
+    SELECT_NOTE,
+    SELECT_SAID,
+    SELECT_SPANS,
+    TABLES,
+    entry_row,
+    note_row,
+    texts_of,
+)
 from memoranda.notes.ids import told_id
-from memoranda.notes.times import from_ms, to_ms
 
 FILE = "catalog.sqlite"
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines INTEGER NOT NULL)
-  WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS notes (
-  row INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, blob TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL,
-  live INTEGER NOT NULL, known_from INTEGER NOT NULL, known_to INTEGER, kind TEXT NOT NULL, subject TEXT,
-  scope TEXT NOT NULL, owner TEXT NOT NULL,
-  valid_from INTEGER, valid_to INTEGER, recorded_at TEXT, confidence REAL, origin TEXT NOT NULL,
-  taint TEXT NOT NULL, reviewed INTEGER NOT NULL, classification TEXT NOT NULL, generated INTEGER NOT NULL,
-  sources TEXT NOT NULL, supersedes TEXT NOT NULL, title TEXT NOT NULL, tags TEXT NOT NULL, links TEXT NOT NULL,
-  body TEXT NOT NULL, front_lines INTEGER NOT NULL, problems TEXT NOT NULL,
-  retention_days INTEGER, legal_hold INTEGER NOT NULL, retention_class TEXT);
-CREATE INDEX IF NOT EXISTS notes_retention ON notes (id) WHERE retention_days IS NOT NULL;
-CREATE INDEX IF NOT EXISTS notes_held ON notes (id) WHERE legal_hold = 1;
-CREATE TABLE IF NOT EXISTS kept_out (path TEXT NOT NULL, about TEXT NOT NULL, blob TEXT NOT NULL,
-  mark TEXT NOT NULL, PRIMARY KEY (path, about, blob)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS refused (path TEXT NOT NULL, about TEXT NOT NULL, blob TEXT NOT NULL,
-  PRIMARY KEY (path, about, blob)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS notes_id ON notes (id);
-CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
-CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
-CREATE INDEX IF NOT EXISTS notes_live ON notes (path, live) WHERE live = 1;
-CREATE INDEX IF NOT EXISTS notes_facts ON notes (subject, title COLLATE NOCASE) WHERE live = 1 AND kind = 'fact';
-CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTEGER NOT NULL,
-  PRIMARY KEY (old, new, row)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS edges_row ON edges (row);
-CREATE TABLE IF NOT EXISTS entries (
-  row INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL,
-  key TEXT NOT NULL, at INTEGER NOT NULL, speaker TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-  text TEXT NOT NULL, about TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS entries_key ON entries (key);
-CREATE UNIQUE INDEX IF NOT EXISTS entries_place ON entries (path, place);
-CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
-CREATE TABLE IF NOT EXISTS feed (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, live INTEGER NOT NULL);
-"""
-
-_TABLES = _SCHEMA + testimony.SCHEMA + withheld.SCHEMA + pending.SCHEMA
-# Catalogs with other tables never share a directory, whoever changed them and forgot the number.
-RECIPE = Recipe("catalog", 12, {"tables": hashlib.sha256(_TABLES.encode()).hexdigest()[:12]})
-
-_NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject scope owner valid_from valid_to
-    recorded_at confidence origin taint reviewed classification generated sources supersedes title tags links body
-    front_lines problems retention_days legal_hold retention_class""".split()
-_SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in _NOTE_COLUMNS)} FROM notes n "
 _SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
 _FEW = 400  # parameters of one SQL statement
-_LONGEST = 1_000_000  # days; what is kept longer is kept
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
 
 
@@ -98,7 +59,7 @@ class Catalog:
             db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
             db.execute("PRAGMA secure_delete = ON")  # what goes is overwritten: it may be forgotten, or a secret
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
-                db.executescript(_TABLES)
+                db.executescript(TABLES)
         except sqlite3.DatabaseError as error:
             raise IndexDamaged(
                 "The catalog cannot be read.", why=str(error), remedy="Run `memoranda index rebuild`: it is a cache."
@@ -172,7 +133,7 @@ class Catalog:
     # Notes
 
     def _notes(self, where: str, values: Sequence[object] = ()) -> list[NoteRow]:
-        return [_note(row) for row in self.db.execute(_SELECT_NOTE + where, values)]
+        return [note_row(row) for row in self.db.execute(SELECT_NOTE + where, values)]
 
     def briefs(self, keys: Iterable[str]) -> dict[str, list[Brief]]:
         """The rows, live and former, of these documents, as far as visibility goes."""
@@ -185,10 +146,10 @@ class Catalog:
         for at in range(0, len(missing), _FEW):
             part = missing[at : at + _FEW]
             held.update((key, []) for key in part)
-            rows = self.db.execute(f"{_SELECT_BRIEF} WHERE n.key IN ({_marks(part)})", part).fetchall()
-            stamps = self.ledger.taints([row[_BLOB] for row in rows])
+            rows = self.db.execute(f"{SELECT_BRIEF} WHERE n.key IN ({_marks(part)})", part).fetchall()
+            stamps = self.ledger.taints([row[BLOB] for row in rows])
             for row in rows:
-                held[row[0]].append(Brief._make((*row, stamps.get(row[_BLOB]))))
+                held[row[0]].append(Brief._make((*row, stamps.get(row[BLOB]))))
         return {key: rows for key in wanted if (rows := held[key])}
 
     def rows(self, numbers: Sequence[int]) -> list[NoteRow]:
@@ -204,7 +165,7 @@ class Catalog:
         for at in range(0, len(numbers), _FEW):
             part = numbers[at : at + _FEW]
             for (sources,) in self.db.execute(f"SELECT sources FROM notes WHERE row IN ({_marks(part)})", part):
-                yield from _tuple(sources)
+                yield from texts_of(sources)
 
     def note_texts(self, keys: Sequence[str]) -> Iterator[tuple[str, str, str | None, str, tuple[str, ...], str, str]]:
         """(key, title, subject, body, tags, kind, scope) of each of these documents that is a note's, once."""
@@ -215,7 +176,7 @@ class Catalog:
                 f" WHERE key IN ({_marks(part)}) GROUP BY key HAVING row = min(row)"
             )
             for key, title, subject, body, tags, kind, scope in self.db.execute(query, part):
-                yield key, title, subject, body, _tuple(tags), kind, scope
+                yield key, title, subject, body, texts_of(tags), kind, scope
 
     def by_id(self, note_id: str, known_at: datetime | None = None) -> list[NoteRow]:
         """The rows with this id, known now or at `known_at`; several when files share the id, by path."""
@@ -231,7 +192,7 @@ class Catalog:
     def schemes(self, row: int) -> tuple[str, ...]:
         """The schemes of a note's sources (`nas`, `https`), without a word of what follows them or of other schemes."""
         found = self.db.execute("SELECT sources FROM notes WHERE row = ?", (row,)).fetchone()
-        named = [source.partition(":")[0].lower() for source in _tuple(found[0])] if found else []
+        named = [source.partition(":")[0].lower() for source in texts_of(found[0])] if found else []
         return tuple(dict.fromkeys(scheme if scheme in _SCHEMES else "other" for scheme in named))
 
     def all_states(self, note_id: str) -> list[NoteRow]:
@@ -244,8 +205,8 @@ class Catalog:
 
     def live_notes(self, where: str = "", values: Sequence[object] = ()) -> Iterator[NoteRow]:
         """All notes that hold a path now, by path; `where` narrows (columns are `n.…`)."""
-        cursor = self.db.execute(f"{_SELECT_NOTE}WHERE n.live = 1 {where} ORDER BY n.path", values)
-        return (_note(row) for row in cursor)
+        cursor = self.db.execute(f"{SELECT_NOTE}WHERE n.live = 1 {where} ORDER BY n.path", values)
+        return (note_row(row) for row in cursor)
 
     def with_problems(self) -> list[NoteRow]:
         """The notes in which something was not understood."""
@@ -283,7 +244,7 @@ class Catalog:
         """(id, path, source) of every pointer into a Home that a note cites."""
         query = "SELECT id, path, sources FROM notes WHERE live = 1 AND sources LIKE '%nas://%' ORDER BY path"
         for note_id, path, sources in self.db.execute(query):
-            for source in _tuple(sources):
+            for source in texts_of(sources):
                 if source.startswith("nas://"):
                     yield note_id, path, source
 
@@ -382,21 +343,21 @@ class Catalog:
         wanted = list(dict.fromkeys(keys))
         for at in range(0, len(wanted), _FEW):
             part = wanted[at : at + _FEW]
-            for row in self.db.execute(f"{_SELECT_ENTRY} WHERE key IN ({_marks(part)}) ORDER BY path, place", part):
-                entry = _entry(row)
+            for row in self.db.execute(f"{SELECT_ENTRY} WHERE key IN ({_marks(part)}) ORDER BY path, place", part):
+                entry = entry_row(row)
                 found.setdefault(entry.key, entry)
         return found
 
     def entries_of(self, path: str) -> list[EntryRow]:
         """The entries of one journal file, in order."""
-        return [_entry(row) for row in self.db.execute(f"{_SELECT_ENTRY} WHERE path = ? ORDER BY place", (path,))]
+        return [entry_row(row) for row in self.db.execute(f"{SELECT_ENTRY} WHERE path = ? ORDER BY place", (path,))]
 
     def entry(self, entry_id: str) -> EntryRow | None:
-        query = f"{_SELECT_ENTRY} WHERE id = ? ORDER BY path, place"
+        query = f"{SELECT_ENTRY} WHERE id = ? ORDER BY path, place"
         row = self.db.execute(query, (entry_id,)).fetchone()
         if row is None:
             row = self.db.execute(query, (self._meant("entries", entry_id),)).fetchone()
-        return _entry(row) if row else None
+        return entry_row(row) if row else None
 
     def _meant(self, table: str, told: str) -> str | None:
         """The id that is told as this one, since it is not of our making."""
@@ -425,7 +386,7 @@ class Catalog:
         found: list[Said] = []
         for at in range(0, len(spans), _FEW // 3):
             part = spans[at : at + _FEW // 3]
-            query = _SELECT_SPANS.format(",".join(["(?,?,?)"] * len(part)))
+            query = SELECT_SPANS.format(",".join(["(?,?,?)"] * len(part)))
             found += map(Said._make, self.db.execute(query, [value for span in part for value in span]))
         return found
 
@@ -435,7 +396,7 @@ class Catalog:
         for at in range(0, len(keys), _FEW):
             part = keys[at : at + _FEW]
             where = f"WHERE e.key IN ({_marks(part)}) ORDER BY e.path, e.place"
-            for row in self.db.execute(_SELECT_SAID + where, part):
+            for row in self.db.execute(SELECT_SAID + where, part):
                 found.setdefault(row[0], Said(*row))
         return found
 
@@ -448,79 +409,5 @@ class Catalog:
         return dict(self.db.execute("SELECT blob, count(*) FROM files GROUP BY blob"))
 
 
-_SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text, about FROM entries"
-_SELECT_SAID = (
-    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM entries e"
-    " LEFT JOIN ledger l ON l.about = e.about "
-)
-# One statement for all: a statement a span cost more than the rows. CROSS keeps the order of the joins.
-_SELECT_SPANS = (
-    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM (VALUES {}) s"
-    " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
-    " LEFT JOIN ledger l ON l.about = e.about"
-)
-_SELECT_BRIEF = (
-    f"SELECT {', '.join('n.' + name for name in Brief._fields[:-3])}, n.taint,"
-    " EXISTS (SELECT 1 FROM edges e WHERE e.old = n.id) FROM notes n"
-)
-_BLOB = Brief._fields.index("blob")
-
-
 def _marks(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
-
-
-def _tuple(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else tuple(json.loads(text))
-
-
-def _seconds(value: int | None) -> datetime | None:
-    return None if value is None else datetime.fromtimestamp(value, UTC)
-
-
-def _note(r: Sequence[Any]) -> NoteRow:
-    """The row of a note, its columns in the order of `_NOTE_COLUMNS`."""
-    owner = {} if r[11] == "{}" else json.loads(r[11])
-    return NoteRow(
-        r[0], r[1], r[2], r[3], r[4], bool(r[5]), datetime.fromtimestamp(r[6], UTC), _seconds(r[7]), r[8], r[9], r[10],
-        owner, from_ms(r[12]), from_ms(r[13]), r[14], r[15], r[16], _tuple(r[17]), bool(r[18]), r[19], bool(r[20]),
-        _tuple(r[21]), _tuple(r[22]), r[23], _tuple(r[24]), _tuple(r[25]), r[26], r[27], _tuple(r[28]), r[29],
-        bool(r[30]), r[31],
-    )  # fmt: skip
-
-
-def _entry(r: Sequence[Any]) -> EntryRow:
-    at = from_ms(r[4])
-    assert at is not None
-    return EntryRow(r[0], r[1], r[2], r[3], at, *r[5:10])
-
-
-def note_key(blob: str, title: str) -> str:
-    """The key of a note's document: its bytes, and its title, which a file without one has from its name."""
-    return hashlib.sha1(f"{blob}\n{title}".encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
-
-
-def document_title(path: str, note: Any) -> str:
-    """The title that people gave; a file name that we built from the note's first words is none."""
-    stem = path.rpartition("/")[2].removesuffix(".md")
-    return "" if note.title == stem and stem.endswith("-" + note.id[-6:]) else str(note.title)
-
-
-def note_values(path: str, blob: str, known_from: int, known_to: int | None, note: Any) -> tuple[object, ...]:
-    """The columns of a note's row, in the order of the table; `note` is a `notes.model.Note`, times in seconds."""
-    title = document_title(path, note)
-    return (
-        path, blob, note_key(blob, title), note.id, int(known_to is None), known_from, known_to,
-        note.kind, note.subject, note.scope, json.dumps(note.owner) if note.owner else "{}",
-        to_ms(note.valid_from), to_ms(note.valid_to),
-        None if note.recorded_at is None else note.recorded_at.isoformat().replace("+00:00", "Z"), note.confidence,
-        note.origin, _list(note.taint), int(note.reviewed), note.classification, int(note.generated),
-        _list(note.sources), _list(note.supersedes), title, _list(note.tags), _list(note.links), note.body,
-        note.front_lines, _list(note.problems),
-        None if note.retention_days is None else min(note.retention_days, _LONGEST), int(note.legal_hold),
-        note.retention_class,
-    )  # fmt: skip
-
-
-def _list(values: Sequence[str]) -> str:
-    return json.dumps(values) if values else "[]"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memoranda.index.catalog import Catalog, document_title, note_key, note_values
+from memoranda.index.catalog import Catalog
 from memoranda.index.pending import Pending
+from memoranda.index.tables import document_title, note_key, note_values
 from memoranda.index.version import Version
 from memoranda.notes.journal import Entry, day_of, entry_key, is_journal_path, parse_journal
 from memoranda.notes.model import read_note

@@ -17,7 +17,6 @@ from memoranda.errors import IndexDamaged, Unavailable
 from memoranda.home.draft import Snapshot
 from memoranda.home.repository import Admit, Repository, everything
 from memoranda.home.store import LEDGER_REF
-from memoranda.index.catalog import RECIPE as CATALOG
 from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
 from memoranda.index.embedding.static import StaticEmbedder, installed
@@ -25,6 +24,7 @@ from memoranda.index.embedding_feed import bring
 from memoranda.index.feeding import Feeding
 from memoranda.index.lexical import LexicalIndex
 from memoranda.index.recipe import Manifest, Recipe, read_manifest
+from memoranda.index.tables import RECIPE as CATALOG
 from memoranda.index.testimony import Review, vouched
 from memoranda.index.vectors import VectorIndex
 from memoranda.notes.times import format_instant

@@ -118,6 +118,6 @@ UV_COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-
   $(addprefix --no-emit-package ,pywin32 colorama httpx2-jsfetch)
 
 pins:
-	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in --extra vectors -c requirements/limits.in -o requirements/run.txt
-	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in --extra vectors -c requirements/limits.in --extra dev -c requirements/run.txt -o requirements/dev.txt
-	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in --extra vectors -c requirements/limits.in --extra bench -c requirements/run.txt -o requirements/bench.txt
+	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in -o requirements/run.txt
+	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra dev -c requirements/run.txt -o requirements/dev.txt
+	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra bench -c requirements/run.txt -o requirements/bench.txt

@@ -45,7 +45,7 @@ def declared() -> dict[str, list[str]]:
     """What the project file asks for, by list."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"]
-    needed = project["project"]["dependencies"] + extras["vectors"] + project["build-system"]["requires"]
+    needed = project["project"]["dependencies"] + project["build-system"]["requires"]
     return {"run": needed, "dev": needed + extras["dev"], "bench": needed + extras["bench"]}
 
 

@@ -168,6 +168,7 @@ def test_init_takes_a_folder_of_notes_as_it_is(own: Person) -> None:
 
 
 HEAVY = {"yaml", "numpy", "mcp", "mcp_types", "pydantic", "rich", "anyio", "asyncio", "importlib.metadata", "httpx2"}
+HEAVY |= {"wordllama", "tokenizers", "safetensors", "requests", "toml"}  # what vectors come with
 
 
 def imported(code: str, person: Person, cwd: Path) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import shutil
 import signal
 import sqlite3
@@ -172,6 +173,40 @@ def test_any_road_leads_to_the_same_answer(
     finally:
         shutil.rmtree(first)
         shutil.rmtree(second)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), width=st.integers(1, 70))
+def test_scalar_products_are_exact_in_plain_python_and_with_numpy(data: st.DataObject, width: int) -> None:
+    numbers = st.lists(st.integers(-127, 127), min_size=width, max_size=width)
+    asked = data.draw(numbers)
+    rows = [*data.draw(st.lists(numbers, min_size=1, max_size=5)), [127] * width, [-127] * width]
+    packed = [bytes(number & 255 for number in row) for row in rows]
+    exact = [sum(a * b for a, b in zip(asked, row, strict=True)) for row in rows]
+    assert _chunks.products(asked, packed) == exact
+    assert _near.products(asked, packed, [sum(b * b for b in row) for row in rows]) == exact
+
+
+@pytest.mark.parametrize("width", [1, 31, 32, 48, 96])
+def test_codes_of_any_width_are_compared_bit_by_bit(width: int) -> None:
+    """Also those that differ in more bits than a byte counts."""
+    chance = random.Random(width)
+    codes = [bytes(width), b"\xff" * width, *(chance.randbytes(width) for _ in range(40))]
+    keys = [chance.randbytes(20) for _ in codes]
+    rows = [
+        vectors.Chunk(n + 1, 0, n, 1, b"\0", held, b"\1\0\0\0", b"", code)
+        for n, (held, code) in enumerate(zip(keys, codes, strict=True))
+    ]
+    asked = bytes(width)
+    by_hand = sorted(
+        (int.from_bytes(code, "big").bit_count(), held, n)
+        for n, (held, code) in enumerate(zip(keys, codes, strict=True))
+    )
+    for n in (1, 7, 100):
+        view = vectors.View(1, tuple(rows), ["\nin:notes\n"], {})
+        found = _chunks.nearest(view, asked, b"\0\1", vectors.LIVE, n)
+        assert found == [(held, number) for _, held, number in by_hand[:n]]
+        assert found == _near.nearest(view, asked, b"\0\1", vectors.LIVE, n)
 
 
 def test_kernels_agree_beyond_one_chunk_and_after_every_kind_of_change(tmp_path: Path) -> None:

@@ -300,6 +300,8 @@ def _stems(word: str, language: Language) -> tuple[str, ...]:
 
 def _dense(word: str) -> tuple[list[str], str]:
     """The runs of a word in scripts without spaces, and what is left of it."""
+    if word.isascii():  # so that a process that asks one question does not compile the pattern
+        return [], word
     runs = _DENSE.findall(word)
     return runs, (_DENSE.sub(" ", word) if runs else word)
 
@@ -330,7 +332,7 @@ def _pairs(run: str) -> Sequence[str]:
 def _alternatives(token: str, language: Language) -> Sequence[tuple[str, tuple[str, ...]]]:
     words, whole = _words(token, language)
     found: list[tuple[str, tuple[str, ...]]] = []
-    if whole and not _DENSE.search(whole):
+    if whole and not _dense(whole)[0]:
         words = [*words, whole]
     for word in words:
         runs, rest = _dense(word)

@@ -28,7 +28,8 @@ from operator import mul
 from pathlib import Path
 
 from memoranda.errors import Unavailable
-from memoranda.index._chunks import Chunk, View, nearest
+from memoranda.index import _chunks
+from memoranda.index._chunks import Chunk, View
 from memoranda.index.documents import KEY, Applied, Document, raw_key
 from memoranda.index.embedding import Embedder, Passage
 from memoranda.index.journal_mode import damaged, named_errors, open_cache
@@ -43,7 +44,7 @@ LIVE, RETIRED, DROPPED = 0, 1, 2
 _OPEN = 256  # documents up to which a chunk takes more
 _CHUNK = 1024  # documents of a chunk when many come at once
 _NEAREST = 256  # codes whose vectors are compared: holds 85 % of the thirty nearest of 6,000, all of them of 600
-_PLAIN = 12_000  # documents up to which plain Python is as quick as importing numpy
+_PLAIN = 100_000  # documents up to which plain Python takes less than importing numpy
 _BATCH = 512
 
 _SCHEMA = """
@@ -345,11 +346,10 @@ class VectorIndex:
                 return []
             code = code_of(question)
             if "numpy" in sys.modules or view.size > _PLAIN:
-                from memoranda.index import _near
-
-                named = _near.nearest(view, code, allowed, most, max(_NEAREST, n))
+                from memoranda.index._near import nearest
             else:
-                named = nearest(view, code, allowed, most, max(_NEAREST, n))
+                from memoranda.index._chunks import nearest
+            named = nearest(view, code, allowed, most, max(_NEAREST, n))
             found = self._cosines(view, question, named)
         found.sort(key=lambda item: (-item[1], item[0]))
         return [(key.hex(), cosine) for key, cosine in found[:n]]
@@ -372,7 +372,7 @@ class VectorIndex:
         else:
             for vector, norm in zip(vectors, norms, strict=True):
                 _whole(len(vector) == len(question) and any(vector), norm > 0)
-            products = [sum(map(mul, asked, memoryview(vector).cast("b"))) for vector in vectors]
+            products = _chunks.products(asked, vectors)
         return [
             (key, product / sqrt(size * norm) if size and norm else 0.0)
             for (key, _), norm, product in zip(named, norms, products, strict=True)
@@ -405,7 +405,7 @@ class VectorIndex:
                 chunks.append(chunk)
             kinds = former.kinds if former else []  # they only ever become more
             for (facets,) in self._db.execute("SELECT facets FROM kinds WHERE id > ? ORDER BY id", (len(kinds),)):
-                kinds.append(frozenset(facets.split("\n")))
+                kinds.append(f"\n{facets}\n")
             self._view = View(generation, tuple(chunks), kinds, {} if former is None else former.derived)
         assert self._view is not None
         return self._view
@@ -428,8 +428,15 @@ def _allowed(view: View, groups: tuple[tuple[str, ...], ...]) -> bytes:
     """One byte a set of facets, by its number: 1 where every group has one of its facets in it."""
     known = view.derived.setdefault(groups, bytearray(1))
     assert isinstance(known, bytearray)
-    for held in view.kinds[len(known) - 1 :]:
-        known.append(all(not held.isdisjoint(group) for group in groups))
+    fresh = view.kinds[len(known) - 1 :]
+    passing = [True] * len(fresh)
+    for group in groups:  # two thousand kinds are usual: no generator for each
+        meets = [False] * len(fresh)
+        for facet in group:
+            line = f"\n{facet}\n"
+            meets = [met or line in kind for met, kind in zip(meets, fresh, strict=True)]
+        passing = [a and b for a, b in zip(passing, meets, strict=True)]
+    known += bytes(passing)
     return bytes(known)
 
 

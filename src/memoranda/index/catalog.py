@@ -14,6 +14,7 @@ from pathlib import Path
 
 from memoranda.errors import IndexDamaged
 from memoranda.index import testimony
+from memoranda.index.among import among
 from memoranda.index.journal_mode import write_ahead
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
 from memoranda.index.tables import (
@@ -33,7 +34,7 @@ from memoranda.notes.ids import told_id
 FILE = "catalog.sqlite"
 
 _SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
-_FEW = 400  # parameters of one SQL statement
+_SPANS = 130  # of three parameters each, in one SQL statement
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
 
 
@@ -143,40 +144,30 @@ class Catalog:
             self._briefs = (now, held)
         wanted = dict.fromkeys(keys)
         missing = [key for key in wanted if key not in held]
-        for at in range(0, len(missing), _FEW):
-            part = missing[at : at + _FEW]
-            held.update((key, []) for key in part)
-            rows = self.db.execute(f"{SELECT_BRIEF} WHERE n.key IN ({_marks(part)})", part).fetchall()
-            stamps = self.ledger.taints([row[BLOB] for row in rows])
-            for row in rows:
-                held[row[0]].append(Brief._make((*row, stamps.get(row[BLOB]))))
+        found = list(among(self.db, f"{SELECT_BRIEF} WHERE n.key IN (?*)", missing))
+        stamps = self.ledger.taints([row[BLOB] for row in found])
+        held.update((key, []) for key in missing)
+        for row in found:
+            held[row[0]].append(Brief._make((*row, stamps.get(row[BLOB]))))
         return {key: rows for key in wanted if (rows := held[key])}
 
     def rows(self, numbers: Sequence[int]) -> list[NoteRow]:
         """The whole rows of these numbers."""
-        found: list[NoteRow] = []
-        for at in range(0, len(numbers), _FEW):
-            part = numbers[at : at + _FEW]
-            found += self._notes(f"WHERE n.row IN ({_marks(part)})", part)
-        return found
+        return [note_row(row) for row in among(self.db, f"{SELECT_NOTE}WHERE n.row IN (?*)", numbers)]
 
     def sources(self, numbers: Sequence[int]) -> Iterator[str]:
         """What the notes in these rows cite, one after the other."""
-        for at in range(0, len(numbers), _FEW):
-            part = numbers[at : at + _FEW]
-            for (sources,) in self.db.execute(f"SELECT sources FROM notes WHERE row IN ({_marks(part)})", part):
-                yield from texts_of(sources)
+        for (sources,) in among(self.db, "SELECT sources FROM notes WHERE row IN (?*)", numbers):
+            yield from texts_of(sources)
 
     def note_texts(self, keys: Sequence[str]) -> Iterator[tuple[str, str, str | None, str, tuple[str, ...], str, str]]:
         """(key, title, subject, body, tags, kind, scope) of each of these documents that is a note's, once."""
-        for at in range(0, len(keys), _FEW):
-            part = keys[at : at + _FEW]
-            query = (
-                "SELECT key, title, subject, body, tags, kind, scope FROM notes"
-                f" WHERE key IN ({_marks(part)}) GROUP BY key HAVING row = min(row)"
-            )
-            for key, title, subject, body, tags, kind, scope in self.db.execute(query, part):
-                yield key, title, subject, body, texts_of(tags), kind, scope
+        query = (
+            "SELECT key, title, subject, body, tags, kind, scope FROM notes"
+            " WHERE key IN (?*) GROUP BY key HAVING row = min(row)"
+        )
+        for key, title, subject, body, tags, kind, scope in among(self.db, query, keys):
+            yield key, title, subject, body, texts_of(tags), kind, scope
 
     def by_id(self, note_id: str, known_at: datetime | None = None) -> list[NoteRow]:
         """The rows with this id, known now or at `known_at`; several when files share the id, by path."""
@@ -216,16 +207,15 @@ class Catalog:
         """The notes that supersede another or are superseded."""
         return list(self.live_notes("AND (n.supersedes != '[]' OR n.id IN (SELECT old FROM edges))"))
 
-    def shared_ids(self, among: Iterable[str] | None = None) -> dict[str, list[str]]:
+    def shared_ids(self, ids: Iterable[str] | None = None) -> dict[str, list[str]]:
         """The ids that several files have, all or those among these, with their paths."""
         found: dict[str, list[str]] = {}
-        wanted = None if among is None else sorted(set(among))
-        some = "" if wanted is None else f"AND id IN ({_marks(wanted)})"
         query = (
             "SELECT id, path FROM notes WHERE live = 1 AND id IN"
-            f" (SELECT id FROM notes WHERE live = 1 {some} GROUP BY id HAVING count(*) > 1) ORDER BY id, path"
+            f" (SELECT id FROM notes WHERE live = 1 {'' if ids is None else 'AND id IN (?*)'}"
+            " GROUP BY id HAVING count(*) > 1) ORDER BY id, path"
         )
-        for note_id, path in self.db.execute(query, wanted or ()):
+        for note_id, path in self.db.execute(query) if ids is None else among(self.db, query, sorted(set(ids))):
             found.setdefault(note_id, []).append(path)
         return found
 
@@ -267,12 +257,7 @@ class Catalog:
 
     def linked(self, ids: Iterable[str]) -> set[str]:
         """Which of these ids some note names in its `supersedes`."""
-        found: set[str] = set()
-        wanted = list(dict.fromkeys(ids))
-        for at in range(0, len(wanted), _FEW):
-            part = wanted[at : at + _FEW]
-            found.update(r[0] for r in self.db.execute(f"SELECT old FROM edges WHERE old IN ({_marks(part)})", part))
-        return found
+        return {row[0] for row in among(self.db, "SELECT old FROM edges WHERE old IN (?*)", ids)}
 
     def superseded(self) -> set[str]:
         """The ids that some note supersedes now."""
@@ -340,12 +325,9 @@ class Catalog:
 
     def entries_by_key(self, keys: Iterable[str]) -> dict[str, EntryRow]:
         found: dict[str, EntryRow] = {}
-        wanted = list(dict.fromkeys(keys))
-        for at in range(0, len(wanted), _FEW):
-            part = wanted[at : at + _FEW]
-            for row in self.db.execute(f"{SELECT_ENTRY} WHERE key IN ({_marks(part)}) ORDER BY path, place", part):
-                entry = entry_row(row)
-                found.setdefault(entry.key, entry)
+        for row in among(self.db, f"{SELECT_ENTRY} WHERE key IN (?*) ORDER BY path, place", keys):
+            entry = entry_row(row)
+            found.setdefault(entry.key, entry)
         return found
 
     def entries_of(self, path: str) -> list[EntryRow]:
@@ -374,18 +356,13 @@ class Catalog:
 
     def known_entries(self, ids: Iterable[str]) -> set[str]:
         """Which of these entries some journal holds."""
-        wanted = list(dict.fromkeys(ids))
-        found: set[str] = set()
-        for at in range(0, len(wanted), _FEW):
-            part = wanted[at : at + _FEW]
-            found.update(r[0] for r in self.db.execute(f"SELECT id FROM entries WHERE id IN ({_marks(part)})", part))
-        return found
+        return {row[0] for row in among(self.db, "SELECT id FROM entries WHERE id IN (?*)", ids)}
 
     def passages(self, spans: Sequence[tuple[str, int, int]]) -> list[Said]:
         """The entries of each (path, first place, last place), both included."""
         found: list[Said] = []
-        for at in range(0, len(spans), _FEW // 3):
-            part = spans[at : at + _FEW // 3]
+        for at in range(0, len(spans), _SPANS):
+            part = spans[at : at + _SPANS]
             query = SELECT_SPANS.format(",".join(["(?,?,?)"] * len(part)))
             found += map(Said._make, self.db.execute(query, [value for span in part for value in span]))
         return found
@@ -393,11 +370,8 @@ class Catalog:
     def said(self, keys: Sequence[str]) -> dict[str, Said]:
         """The entries with these keys; the first in the order of the journals when several say the same."""
         found: dict[str, Said] = {}
-        for at in range(0, len(keys), _FEW):
-            part = keys[at : at + _FEW]
-            where = f"WHERE e.key IN ({_marks(part)}) ORDER BY e.path, e.place"
-            for row in self.db.execute(SELECT_SAID + where, part):
-                found.setdefault(row[0], Said(*row))
+        for row in among(self.db, f"{SELECT_SAID}WHERE e.key IN (?*) ORDER BY e.path, e.place", keys):
+            found.setdefault(row[0], Said(*row))
         return found
 
     def blob_of(self, path: str) -> str | None:
@@ -407,7 +381,3 @@ class Catalog:
     def blobs(self) -> dict[str, int]:
         """The blobs of all files there are now, each with how many files hold it."""
         return dict(self.db.execute("SELECT blob, count(*) FROM files GROUP BY blob"))
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))

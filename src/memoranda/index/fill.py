@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from memoranda.index.among import among
 from memoranda.index.catalog import Catalog
 from memoranda.index.pending import Pending
 from memoranda.index.tables import document_title, note_key, note_values
@@ -15,7 +16,6 @@ from memoranda.notes.times import to_ms
 _INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 31)})"
 _INSERT_NUMBERED = f"INSERT INTO notes VALUES ({', '.join('?' * 32)})"
 _MANY = 16  # steps that are worth taking together
-_FEW = 400  # parameters of one SQL statement
 
 
 class Filler:
@@ -76,12 +76,7 @@ class Filler:
 
     def _taken(self, paths: Sequence[str]) -> set[str]:
         """Which of these paths hold something."""
-        found: set[str] = set()
-        for at in range(0, len(paths), _FEW):
-            part = paths[at : at + _FEW]
-            query = f"SELECT path FROM files WHERE path IN ({','.join('?' * len(part))})"
-            found.update(row[0] for row in self._db.execute(query, part))
-        return found
+        return {row[0] for row in among(self._db, "SELECT path FROM files WHERE path IN (?*)", paths)}
 
     def step(self, version: Version, data: bytes | None = None) -> None:
         """The file at this path has this blob from this time on; `data` saves reading it."""

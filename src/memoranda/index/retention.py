@@ -10,11 +10,11 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
+from memoranda.index.among import among
 from memoranda.index.withheld import held_ids, holds
 from memoranda.values import dataclass
 
 _DAY = 86_400
-_FEW = 400
 _SPAN = (
     "SELECT id, min(known_from), min(retention_days), max(retention_class = 'erase_history') FROM notes WHERE {}"
     " GROUP BY id HAVING min(retention_days) IS NOT NULL AND min(known_from) + min(retention_days) * 86400 <= ?"
@@ -43,13 +43,7 @@ def ended(db: sqlite3.Connection, now: datetime, ids: Iterable[str] | None = Non
     if ids is None:
         where = "id IN (SELECT id FROM notes WHERE retention_days IS NOT NULL)"
         return _read(db.execute(_SPAN.format(where), (at,)))
-    found: dict[str, Ended] = {}
-    wanted = list(dict.fromkeys(ids))
-    for start in range(0, len(wanted), _FEW):
-        part = wanted[start : start + _FEW]
-        where = f"id IN ({','.join('?' * len(part))})"
-        found |= _read(db.execute(_SPAN.format(where), (*part, at)))
-    return found
+    return _read(among(db, _SPAN.format("id IN (?*)"), ids, at))
 
 
 def _read(rows: Iterable[tuple[str, int, int, int | None]]) -> dict[str, Ended]:

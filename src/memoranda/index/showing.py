@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 
+from memoranda.index.among import among
 from memoranda.index.rows import Shown
+from memoranda.index.tables import texts_of
 
 _FEW = 400  # parameters of one SQL statement
 # Whether another file has the note's id, or another fact about its subject may give its key a value: a title or, in a
@@ -35,10 +36,8 @@ _FORKED = """
 def shown(db: sqlite3.Connection, numbers: Sequence[int]) -> list[Shown]:
     """The notes in these rows of the catalog."""
     found: list[Shown] = []
-    for at in range(0, len(numbers), _FEW):
-        part = numbers[at : at + _FEW]
-        for row in db.execute(f"{_SELECT_SHOWN} WHERE n.row IN ({','.join('?' * len(part))})", part):
-            found.append(Shown._make((*row[:-4], *map(_tuple, row[-4:-1]), row[-1])))
+    for row in among(db, f"{_SELECT_SHOWN} WHERE n.row IN (?*)", numbers):
+        found.append(Shown._make((*row[:-4], *map(texts_of, row[-4:-1]), row[-1])))
     return found
 
 
@@ -46,7 +45,3 @@ def forked(db: sqlite3.Connection, ids: Sequence[str]) -> bool:
     """Whether one of these notes stands on a chain that may have several heads."""
     parts = (ids[at : at + _FEW] for at in range(0, len(ids), _FEW))
     return any(db.execute(_FORKED.format(", ".join(["(?)"] * len(part))), part).fetchone() for part in parts)
-
-
-def _tuple(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else tuple(json.loads(text))

@@ -17,6 +17,7 @@ from typing import Any
 
 from memoranda.home.ledger import read_lines
 from memoranda.index import withheld
+from memoranda.index.among import among
 from memoranda.index.withheld import instant_in, text_in
 from memoranda.notes.times import from_ms, to_ms
 from memoranda.values import dataclass
@@ -37,7 +38,6 @@ CREATE TABLE IF NOT EXISTS reviews (
 CREATE INDEX IF NOT EXISTS reviews_blob ON reviews (blob);
 CREATE INDEX IF NOT EXISTS reviews_id ON reviews (id);
 """
-_FEW = 400  # parameters of one SQL statement
 _SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched, key FROM ledger"
 _SELECT_REVIEW = "SELECT replica, text FROM reviews"
 TABLES = ("ledger", "sessions", "reviews", "tombstones", "holds")
@@ -115,24 +115,17 @@ class Testimony:
     def wrote(self, about: Iterable[str]) -> dict[str, Wrote]:
         """What the ledger says about blobs of notes and ids of entries."""
         found: dict[str, Wrote] = {}
-        wanted = list(dict.fromkeys(about))
-        for at in range(0, len(wanted), _FEW):
-            part = wanted[at : at + _FEW]
-            for row in self._db.execute(f"{_SELECT_LEDGER} WHERE about IN ({_marks(part)})", part):
-                taint = () if row[7] == "[]" else tuple(json.loads(row[7]))
-                found[row[0]] = Wrote(
-                    row[1], from_ms(row[2]), row[3], row[4], row[5], row[6], taint, row[8], bool(row[9]), row[10]
-                )
+        for row in among(self._db, f"{_SELECT_LEDGER} WHERE about IN (?*)", about):
+            taint = () if row[7] == "[]" else tuple(json.loads(row[7]))
+            found[row[0]] = Wrote(
+                row[1], from_ms(row[2]), row[3], row[4], row[5], row[6], taint, row[8], bool(row[9]), row[10]
+            )
         return found
 
     def taints(self, about: Sequence[str]) -> dict[str, str]:
         """The stamps, as JSON, of those of these blobs that were written with a taint: of most Homes, none."""
-        found: dict[str, str] = {}
-        query = "SELECT about, taint FROM ledger INDEXED BY ledger_tainted WHERE taint != '[]' AND about IN"
-        for at in range(0, len(about), _FEW):
-            part = about[at : at + _FEW]
-            found.update(self._db.execute(f"{query} ({_marks(part)})", part).fetchall())
-        return found
+        query = "SELECT about, taint FROM ledger INDEXED BY ledger_tainted WHERE taint != '[]' AND about IN (?*)"
+        return dict(among(self._db, query, about))
 
     def session_events(self, session: str | None = None) -> Iterator[SessionEvent]:
         """What befell all sessions, or one of them, in the order in which it did.
@@ -188,13 +181,10 @@ class Testimony:
             rows = self._db.execute(_SELECT_REVIEW).fetchall()
         if note_id is not None:
             rows = self._db.execute(f"{_SELECT_REVIEW} WHERE id = ?", (note_id,)).fetchall()
-        wanted = list(dict.fromkeys(blobs))
-        for at in range(0, len(wanted), _FEW):
-            part = wanted[at : at + _FEW]
-            rows += self._db.execute(f"{_SELECT_REVIEW} WHERE blob IN ({_marks(part)})", part)
+        wanted = dict.fromkeys(blobs)
+        rows += among(self._db, f"{_SELECT_REVIEW} WHERE blob IN (?*)", wanted)
         found = (self.read_review(replica, text) for replica, text in dict.fromkeys(rows))
-        asked = set(wanted)
-        kept = [r for r in found if r is not None and (all or r.id == note_id or r.blob in asked)]
+        kept = [r for r in found if r is not None and (all or r.id == note_id or r.blob in wanted)]
         return _in_order(kept)
 
     def read_review(self, replica: str, text: str) -> Review | None:
@@ -333,7 +323,3 @@ def _abouts(line: Mapping[str, Any]) -> list[str]:
     if kind == "writes":
         return [str(item) for item in line.get("blobs", ())]
     return []
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))

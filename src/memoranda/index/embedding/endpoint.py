@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import InvalidInput, Unavailable
+from memoranda.index.among import among
 from memoranda.index.embedding import Passage, Weigh, scaled
 from memoranda.index.journal_mode import named_errors, open_cache
 
@@ -109,14 +110,10 @@ class EndpointEmbedder:
         return hashlib.sha256(told.encode()).digest()
 
     def _kept(self, names: Sequence[bytes]) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
-        for at in range(0, len(names), 500) if self._cache is not None else ():
-            some = names[at : at + 500]
-            marks = ",".join("?" * len(some))
-            with named_errors(_WHAT):
-                assert self._cache is not None
-                found |= dict(self._cache.execute(f"SELECT name, vector FROM vectors WHERE name IN ({marks})", some))
-        return found
+        if self._cache is None:
+            return {}
+        with named_errors(_WHAT):
+            return dict(among(self._cache, "SELECT name, vector FROM vectors WHERE name IN (?*)", names))
 
     def _keep(self, fresh: Mapping[bytes, bytes]) -> None:
         if self._cache is not None:

@@ -6,9 +6,9 @@ on the first, the second is for the report. Two readings:
 * as labelled: 1 is what a rule must find, 0 what that one rule must not. Many a 0 is the secret of another rule (a live
   token in an older form, a password that one scanner leaves to the other), many a 1 is no secret (the name of a bucket,
   an account's number, `$password`);
-* as read: a row holds one when a literal password, or 20 random characters, stand in it. Rows of rules that look for
-  names and public ids hold none; the others were read one by one where label and finding differ, and
-  `bench/secrets_read.txt` says what was read, by the first digits of each row's SHA-256.
+* as read: a row holds one when a literal password, 20 random characters, or what names an account's own things in a
+  cloud stands in it. Rows of rules that look for public names hold none; the others were read one by one where label
+  and finding differ, and `bench/secrets_read.txt` says what was read, by the first digits of each row's SHA-256.
 
 No value is printed. `python -m bench secrets`; the table needs the data, which is not shipped.
 """
@@ -28,11 +28,8 @@ from memoranda.trust.secrets import find_secrets
 TITLE = "Secrets: found, refused by mistake, and the time for a kilobyte"
 FOLDER = DATA.parent
 READ = Path(__file__).with_name("secrets_read.txt")
-# Rules that look for the name of something, or for what is public.
-NAMES_ONLY = frozenset(
-    "np.arn.1 np.s3.1 np.s3.2 np.gcs.1 np.gcs.2 np.google.1 np.aws.3 np.reactapp.1 np.linkedin.1 np.twitter.1"
-    " np.shopify.1 np.age.1".split()
-)
+# Rules that look for the public name of something.
+NAMES_ONLY = frozenset("np.gcs.2 np.linkedin.1 np.shopify.1 np.age.1".split())
 
 
 def digest(text: str) -> str:
@@ -77,6 +74,8 @@ def run(options: Options) -> Iterator[Line]:
         return
     rows = examples()
     read = dict(line.split() for line in READ.read_text(encoding="ascii").splitlines() if line[:1] not in ("", "#"))
+    yield from _rates("as labelled", [(bool(row["label"]), str(row["text"])) for row in rows], (95, 1))
+    yield _contradicted(rows)
     for half, name in ((0, "first half (work)"), (1, "second half (report)")):
         mine = [row for row in rows if int(digest(str(row["text"]))[:2], 16) % 2 == half]
         labelled = [(bool(row["label"]), str(row["text"])) for row in mine]
@@ -106,6 +105,20 @@ def _rates(name: str, rows: list[tuple[bool, str]], bounds: tuple[float, float] 
             bound = f"at {'most' if place else 'least'} {bounds[place]} %"
             met = share <= bounds[1] if place else share >= bounds[0]
         yield Line(f"{name}: {word}", share, "%", bound=bound, met=met, note=f"of {len(of)}")
+
+
+def _contradicted(rows: list[dict[str, object]]) -> Line:
+    """How often a finder that finds all is wrong: one row says that a text holds a secret, another that it does not."""
+    held = {str(row["text"]).strip() for row in rows if row["label"]}
+    none = [row for row in rows if not row["label"]]
+    both = [row for row in none if str(row["text"]).strip() in held]
+    texts_ = len({str(row["text"]).strip() for row in both})
+    return Line(
+        "as labelled: both labels on the same text",
+        100 * len(both) / len(none),
+        "%",
+        note=f"{len(both)} of {len(none)}: another row says that it must be found ({texts_} texts)",
+    )
 
 
 def _times(count: int) -> Iterator[Line]:

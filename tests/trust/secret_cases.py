@@ -231,6 +231,24 @@ pass‸phrase : violet-Piano-7
 ＭＤＰ： Fraise!1975
 mоt de pаsse : Fraise!1975
 password=Kestrel%2199
+curl -u "k7Pq2LxZ9vTb:" https://api.example.org/v1
+curl --user "{4f0c2a7e-deploy}":"{Hk29ZqXw71Lm4Ty}" https://api.example.org
+if (request.secret !== "x" || creds.Secret != "tulip-orchard") deny();
+credentials { username 'ci-bot' password 'welcome' }
+$mail->Password = 'welcome';
+new DirectoryEntry("LDAP://10.0.0.4", "acme\\dana", "welcome")
+postmark: "1f3c8a52-9d07-4e6b-8c41-7a2b5d90e3f6"
+sonar.login', '3b7e1f90c4a25d86e1b07f93a4c52d68e0f1b739
+the deploy role is arn:aws:iam::210987654321:role/acme-deploy
+arn:aws:s3:::acme-payroll/*
+aws_account_id=210987654321
+backups go to acme-payroll.s3.eu-west-3.amazonaws.com
+s3.amazonaws.com/acme-payroll
+acme-media.storage.googleapis.com
+client id 104857600123-9k2lq0vw7x3c5b8n1m4z6a2s0d7f9g1h.apps.googleusercontent.com
+"type": "service_account", "project_id": "acme"
+REACT_APP_ADMIN_USERNAME=dana
+TWITTER_KEY: "Qm3xLz81VtYw0KpRs72d"
 """
 
 HONEST = r"""
@@ -647,6 +665,19 @@ S/N C02XK0ABJGH5
 IMEI 490154203237518
 MAC 00:1A:2B:3C:4D:5E
 VIN 1HGBH41JXMN109186
+https://acme-media.s3.amazonaws.com/2026/10/logo.png
+https://storage.googleapis.com/acme-media/logo.png
+attach arn:aws:iam::aws:policy/ReadOnlyAccess to it
+f"arn:aws:s3:::{bucket}"
+S3 (amazonaws.com) is down in one region
+sg¦p_48d7a9b3c1d5e8f2a6_9c3b1f70e5d284a6b9c01f7e3d52a8b4c6f0e917
+sk¦-ant-api03-k2Lq9-Zx7vT4-wP1mB8-nR5sY3-cF6dG0-hJ2kL4
+AI¦zaTyDNk3pQ9xL2mV7wR5tB8cF1gH4jZ0sY6aE
+GR¦134894145645645645645645645
+export OP_SERVICE_ACCOUNT_TOKEN=ops_ey¦JzaWduSW5BZGRyZXNzIjoiaHR0cHM6Ly9h...
+curl -u "dana:" https://example.org
+REACT_APP_USER_URL=$BASE/users
+if token != "Bearer": raise ValueError
 """
 
 

@@ -175,6 +175,8 @@ def _assigned(text: str, name: str, start: int, end: int, kind: str) -> Hit | No
         return None
     if kind == "p":
         good = _is_password(text, start, found, group, connects["sign"] or " ", connects.group())
+    elif connects["sign"] in ("==", "!=") and group == "quoted":
+        good = name.lower().endswith("secret") and len(found) >= 6 and _can_be_quoted(found)
     else:
         good = _is_key(name, found, group, kind)
     return (("password" if kind == "p" else "credential"), a, b) if good else None
@@ -261,12 +263,14 @@ def _names_itself(value: str) -> bool:
 
 
 def _is_key(name: str, value: str, group: str, kind: str) -> bool:
+    is_cut = value.endswith("...")
     value = value.strip().rstrip(".,;:" if group == "bare" else "")
     if (
         (group == "bare" and "=" in value.rstrip("="))
         or "://" in value
         or value.startswith(("/", "./", "~/"))
         or is_stand_in(value)
+        or is_cut  # `sk_live_4f0a...`
     ):
         return False
     if is_uuid(value):
@@ -287,8 +291,8 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
         group = "quoted" if match["quoted"] is not None else "bare"
         if kind == "k":
             value = match[group].strip(".,;:!?)")
-            good = "://" not in value and not value.startswith(("./", "~/")) and not is_stand_in(value)
-            good = good and (is_random(value, 12) or is_uuid(value))
+            good = "://" not in value and not value.startswith(("./", "~/")) and not match[group].endswith("...")
+            good = good and not is_stand_in(value) and (is_random(value, 12) or is_uuid(value))
         elif group == "quoted":
             good = _can_be_quoted(match[group]) and not is_word(match[group])
         else:

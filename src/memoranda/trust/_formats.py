@@ -33,13 +33,14 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("mem0_api_key", "m0sk_", r"m0sk_[A-Za-z0-9_-]{16,}"),
         ("mem0_api_key", "m0-", r"m0-[A-Za-z0-9]{32,}"),
         ("aws_access_key_id", "A3T", r"A3T[A-Z0-9]{17}"),
-        ("aws_bedrock_key", "ABSK", r"ABSK[A-Za-z0-9+/]{100,}={0,2}"),
+        ("aws_bedrock_key", "ABSK", r"ABSK[A-Za-z0-9+/]{109,269}={0,2}"),
         ("aws_bedrock_key", "bedrock-api-key-", r"bedrock-api-key-[A-Za-z0-9+/=]{60,}"),
         ("aws_appsync_key", "da2-", r"da2-[a-z0-9]{26}"),
         ("age_secret_key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
         ("airtable_token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
         ("alibaba_key", "LTAI", r"LTAI[A-Za-z0-9]{17,21}"),
-        ("anthropic_api_key", "sk-ant-", r"sk-ant-[a-z0-9]{3,10}-[A-Za-z0-9_-]{30,}"),
+        ("anthropic_api_key", "sk-ant-", r"sk-ant-(?:(?:api|admin)\d\d-[A-Za-z0-9_-]{93}AA"
+         r"|(?!api|admin)[a-z0-9]{3,10}-[A-Za-z0-9_-]{30,})"),
         ("artifactory_key", "AKC", r"AKC[A-Za-z0-9]{60,}"),
         ("artifactory_key", "cmVmdGtu", r"cmVmdGtu[A-Za-z0-9]{50,}"),
         ("atlassian_token", "ATATT3", r"ATATT3[A-Za-z0-9_=-]{100,}"),
@@ -65,6 +66,7 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("frameio_token", "fio-u-", r"fio-u-[A-Za-z0-9_=-]{64}"),
         ("gitlab_token", "gl", r"gl(?:pat|ptt|rt|dt|cbt|ft|imt|soat|agent|oas)-[A-Za-z0-9_.-]{20,}"),
         ("gitlab_token", "GR1348941", r"GR1348941[A-Za-z0-9_-]{20}"),
+        ("google_api_key", "AIzaSy", r"AIzaSy[A-Za-z0-9_-]{33}"),
         ("google_refresh_token", "1//", r"1//0[A-Za-z0-9_-]{30,}"),
         ("google_access_token", "ya29.", r"ya29\.[A-Za-z0-9_-]{20,}"),
         ("grafana_token", "gl", r"gl(?:c|sa)_[A-Za-z0-9+/_]{32,}={0,2}"),
@@ -85,12 +87,12 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("newrelic_key", "px-", r"px-(?:api|dep)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"),
         ("newrelic_license", "NRAL", r"[a-z0-9]{36}NRAL"),
         ("newrelic_license", "01xx", r"(?:eu|us)01xx[a-f0-9]{34,36}"),
-        ("notion_token", "ntn_", r"ntn_\d{10,}[A-Za-z0-9]{30,}"),
+        ("notion_token", "ntn_", r"ntn_\d{11}[A-Za-z0-9]{35}"),
         ("nuget_key", "oy2", r"oy2[a-z0-9]{43}"),
         ("octopus_key", "API-", r"API-[A-Z0-9]{25,30}"),
         ("onepassword_secret_key", "A3-", r"A3-[A-Z0-9]{6}-[A-Z0-9]{6}-?[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3}"),
         ("onepassword_token", "ops_eyJ", r"ops_eyJ[A-Za-z0-9+/]{250,}={0,3}"),
-        ("openai_api_key", "sk-", r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}"),
+        ("openai_api_key", "sk-", r"sk-(?!ant-)(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}"),
         ("openshift_token", "sha256~", r"sha256~[A-Za-z0-9_-]{43}"),
         ("plaid_token", "access-", r"access-(?:sandbox|development|production)-[a-f0-9-]{36}"),
         ("planetscale_token", "pscale_", r"pscale_(?:tkn|oauth|pw)_[A-Za-z0-9=._-]{32,64}"),
@@ -109,7 +111,7 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("slack_token", "xox", r"xox[abeoprs](?:\.xox[bp])?-(?:\d-)?(?:\d{8,14}-){1,3}[A-Za-z0-9]{18,}"),
         ("slack_token", "xapp-", r"xapp-(?:\d-[A-Z0-9]+-\d+-[a-f0-9]{40,}|\d{9,14}-[A-Za-z0-9/+]{20,})"),
         ("slack_webhook", "hooks.slack.com/", r"hooks\.slack\.com/[a-z]{8,9}/\w{8,12}/\w{8,14}/(?:\d+/)?\w{20,}"),
-        ("sourcegraph_token", "sgp_", r"sgp_(?:[A-Fa-f0-9]{16}_|local_)?[A-Fa-f0-9]{40,64}"),
+        ("sourcegraph_token", "sgp_", r"sgp_(?:[A-Fa-f0-9]{15,16}_|local_)?[A-Fa-f0-9]{40}"),
         ("sourcegraph_token", "slk_", r"slk_[a-f0-9]{64}"),
         ("segment_token", "sgp_", r"sgp_[A-Za-z0-9]{64}"),
         ("square_token", "sq0", r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,43}"),
@@ -132,6 +134,11 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
 )  # fmt: skip
 
 
+# Whose tokens are told in full above: what begins like one and goes on otherwise is an example, or cut short, unless a
+# word before it says that it is meant.
+_TOLD = ("sk-ant-", "sgp_", "xox", "AIza", "ABSK")
+_SAID = lazy(r"key|token|secret|bearer|cl[ée]|jeton", re.IGNORECASE)
+
 _HINTS = in_tokens(*(hint for _, hint, _ in _TOKENS))
 
 
@@ -152,3 +159,11 @@ def find(text: str, held: int) -> Iterator[Hit]:
                 for match in pattern.finditer(text, *word.span()):
                     if not is_masked(match.group()):
                         yield kind, *match.span()
+
+
+def can_be(text: str, start: int) -> bool:
+    """Whether what begins here can be the token that it begins like."""
+    if not text.startswith(_TOLD, start):
+        return True
+    line = text.rfind("\n", 0, start) + 1
+    return _SAID.search(text, max(line, start - 80), start) is not None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust._hints import OF_12, lower_case, starts
-from memoranda.trust._values import is_random, is_stand_in, is_strong, is_uuid
+from memoranda.trust._values import is_random, is_stand_in, is_strong, is_uuid, is_variable
 
 Hit = tuple[str, int, int]  # kind, start, end
 
@@ -41,8 +41,8 @@ _COMMANDS = (
     (
         "curl",
         lazy(
-            r"curl\b(?:[^\n]|\\\n|\n\s{1,20}-){0,400}?\s(?:-u|--user)[ =]{0,3}[\"']?(?P<user>[^\s:\"']{1,100}):"
-            r"(?P<value>\"[^\"]{3,}\"|'[^']{3,}'|[^\s\"']{3,})"
+            r"curl\b(?:[^\n]|\\\n|\n\s{1,20}-){0,400}?\s(?:-u|--user)[ =]{0,3}[\"']?(?:[^\s:\"']{1,100}[\"']?:"
+            r"(?P<value>\"[^\"]{3,}\"|'[^']{3,}'|[^\s\"']{3,})|(?P<alone>[^\s:\"']{8,100}):[\"'\s])"
         ),
     ),
     ("wget", lazy(r"wget\b[^\n]{0,200}?--(?:http-|ftp-)?password[= ][\"']?(?P<value>[^\s\"']{4,})")),
@@ -56,14 +56,29 @@ _COMMANDS = (
         "credential(",
         lazy(r"NetworkCredential\([^()]{1,100},\s*[\"'](?P<value>[^\"'\n]{4,})[\"']"),
     ),
-    (
-        "directoryentry(",
-        lazy(r"DirectoryEntry\([^()]{1,100},[^()]{1,100},\s*[\"'](?P<value>[^\"'\n]{4,})[\"']"),
-    ),
     ("unseal ", lazy(r"\boperator unseal\s+(?P<value>[A-Za-z0-9+/=]{20,})")),
     ("machine ", lazy(r"machine\s+\S+\s+login\s+\S+\s+password\s+(?P<value>\S{3,})")),
+    ("sonar.login", lazy(r"sonar\.login[\"']?\s{0,3}[=:,]\s{0,3}[\"']?(?P<value>(?:sq[apu]_)?[a-f0-9]{40})\b")),
+    (
+        "postmark",
+        lazy(
+            r"postmark\w{0,20}[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<value>[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12})", 2
+        ),
+    ),
     ("contribsys", lazy(r"BUNDLE_\w*CONTRIBSYS\w*[\"']?\s*[:=]\s*[\"']?(?P<value>[a-f0-9]{8}:[a-f0-9]{8})")),
 )  # fmt: skip
+# Places that hold a name and a password, and nothing else: there even `password` is one, a variable is not.
+_LITERALS = (
+    (
+        "directoryentry(",
+        lazy(r"DirectoryEntry\([^()]{1,100},[^()]{1,100},\s*[\"'](?P<value>[^\"'\n$]{4,})[\"']"),
+    ),
+    ("->password", lazy(r"->Password\s{0,8}=\s{0,3}[\"'](?P<value>[^\"'\n$]{4,60})[\"']")),
+    (
+        "username",
+        lazy(r"\busername[ \t]+([\"'])[^\"'\n$]{1,60}\1\s+password[ \t]+([\"'])(?P<value>[^\"'\n$]{3,60})\2"),
+    ),
+)
 _HASH = lazy(
     r"(?<![\w$])(?:\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}"
     r"|\$[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}"
@@ -73,7 +88,7 @@ _HASH = lazy(
     r"|\$scrypt\$\S{40,}|pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,})"
 )
 _HEADERS = lower_case("authorization", "bearer", "x-", "api-key", "apikey", "jenkins-crumb", "cookie")
-_TOOLS = lower_case(*(hint for hint, _ in _COMMANDS))
+_TOOLS = lower_case(*(hint for hint, _ in (*_COMMANDS, *_LITERALS)))
 
 
 def find(text: str, low: str, held: int) -> Iterator[Hit]:
@@ -85,7 +100,15 @@ def find(text: str, low: str, held: int) -> Iterator[Hit]:
     for hint, command in _COMMANDS:
         if hint in low:
             for match in command.finditer(text):
-                if not _stands_in(match["value"]):
+                if match["value"] is None:  # `curl -u "KEY:"`
+                    if is_strong(match["alone"]) and not _stands_in(match["alone"]):
+                        yield "password", *match.span("alone")
+                elif not _stands_in(match["value"]):
+                    yield "password", *match.span("value")
+    for hint, place in _LITERALS:
+        if hint in low:
+            for match in place.finditer(text):
+                if not is_variable(match["value"]):
                     yield "password", *match.span("value")
 
 
@@ -157,4 +180,7 @@ def _is_basic(value: str) -> bool:
 
 
 def _stands_in(value: str) -> bool:
-    return is_stand_in(value.strip("\"'>")) or value.startswith(("$", "%", "<", "{")) or value in ("test", "[PASSWORD]")
+    value = value.strip("\"'>")
+    if value[:1] == "{" and value[-1:] == "}" and is_random(value[1:-1], 12):
+        return False  # braces around something that is no variable's name
+    return is_stand_in(value) or value.startswith(("$", "%", "<", "{")) or value in ("test", "[PASSWORD]")

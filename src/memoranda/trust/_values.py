@@ -36,7 +36,7 @@ _ENDINGS = ("ed", "ing", "able", "ible", "ful", "less", "ous", "ive", "ly", "men
             "ées", "ante", "ile", "aire", "eux", "euse", "igé", "ié", "iée")  # fmt: skip
 _VARIABLE = lazy(r"\\?(?:\$[A-Za-z_{(\[]|%[A-Za-z_(]|%\d*\$?[sd]\b|\{|<|\[|&[a-z]+;|@[({A-Z]|\(|#\{)|[A-Z_]+%$")
 _INSIDE = lazy(
-    r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|(.)\1{7}|(?:[xX]{4})|(?i:redacted|removed|censur|\[hidden)"
+    r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|(.)\1{7}|(..?.)\2{5}|(?:[xX]{4})|(?i:redacted|removed|censur|\[hidden)"
     r"|&lt;|&gt;|<[A-Za-z _-]+>|%[a-z_]+%"
 )
 _SAYS_SO = lazy(
@@ -67,14 +67,19 @@ def is_stand_in(value: str) -> bool:
     value = value.strip("\"'")
     return (
         is_masked(value)
-        or _VARIABLE.match(value) is not None
+        or is_variable(value)
         or value.strip(".,;:!?").lower() in _WORDS
         or (_SAYS_SO.search(value.lower()) is not None and not is_random(value, 16))
     )
 
 
+def is_variable(value: str) -> bool:
+    """Whether a variable or a template fills it: `$password`, `{{ password }}`, `%s`, `<password>`."""
+    return _VARIABLE.match(value) is not None
+
+
 def is_masked(value: str) -> bool:
-    """Whether a form was filled with one character over and over, or with dots."""
+    """Whether a form was filled with one character or two or three over and over, or with dots."""
     return len(set(value)) <= 2 or _INSIDE.search(value) is not None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust import _assignments, _formats, _places, _told
+from memoranda.trust import _assignments, _formats, _places, _resources, _told
 from memoranda.trust._hints import CARD, DIGIT, IBAN, OF_20, OF_24, held_in
 from memoranda.trust._values import is_code, is_masked, is_ordinary, is_stand_in
 from memoranda.trust.folding import fold
@@ -75,6 +75,7 @@ def _find(text: str, held: int) -> Iterator[Hit]:
     yield from _places.find(text, low, held)
     yield from _told.find(text, low, digits, held)
     yield from _assignments.find(text, low, held)
+    yield from _resources.find(text, held)
     if held & OF_20:
         yield from _formats.find(text, held)
     if digits >= 12 and held & CARD:
@@ -92,11 +93,17 @@ def _known_makers(text: str) -> Iterator[Hit]:
         value = text[found.start : found.end]
         if found.type == "contextual_secret":
             before = text[max(0, found.start - 60) : found.start]
-            told = is_stand_in(value) or is_ordinary(value) or value.startswith("~/")
+            told = (
+                is_stand_in(value) or text.startswith("...", found.end) or is_ordinary(value) or value.startswith("~/")
+            )
             told = told or (before[-1:] not in "\"'`" and is_code(value))
             if not told and _assignments.is_secret_name(before):
                 yield "credential", found.start, found.end
-        elif not is_masked(value) and (found.confidence == "high" or found.type != "okta_api_token"):
+        elif (
+            not is_masked(value)
+            and _formats.can_be(text, found.start)
+            and (found.confidence == "high" or found.type != "okta_api_token")
+        ):
             yield found.type, found.start, found.end
 
 

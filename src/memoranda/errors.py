@@ -29,6 +29,7 @@ MemorandaError
     ├── HomeDamaged                       memory_home_damaged
     ├── HomeFormatUnknown                 memory_home_format_unknown
     ├── GitFailed                         memory_git_failed
+    ├── IndexBusy                         memory_index_busy
     └── IndexDamaged                      memory_index_damaged
 
 Each error says what happened (`what`), why (`why`) and what to do next (`remedy`). `code` is stable: programs may
@@ -315,6 +316,13 @@ class GitFailed(Unavailable):
 
     code = "memory_git_failed"
     title = "Git failed"
+
+
+class IndexBusy(Unavailable):
+    """Another process has held an index for longer than is waited for it; nothing is wrong with it."""
+
+    code = "memory_index_busy"
+    title = "An index is busy"
 
 
 class IndexDamaged(Unavailable):

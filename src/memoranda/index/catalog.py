@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from memoranda.errors import IndexDamaged
 from memoranda.index import testimony
 from memoranda.index.among import among
-from memoranda.index.journal_mode import write_ahead
+from memoranda.index.journal_mode import connect, named_errors, write_ahead
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
 from memoranda.index.tables import (
     BLOB,
@@ -32,6 +31,7 @@ from memoranda.index.tables import (
 from memoranda.notes.ids import told_id
 
 FILE = "catalog.sqlite"
+WHAT = "The catalog"
 
 _SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
 _SPANS = 130  # of three parameters each, in one SQL statement
@@ -52,19 +52,24 @@ class Catalog:
 
     @staticmethod
     def open(directory: Path) -> Catalog:
-        """Opens or makes the catalog in `directory`; IndexDamaged when the file is not one."""
+        """Opens or makes the catalog in `directory`.
+
+        Raises:
+            IndexDamaged: the file is not a catalog.
+            IndexBusy, Unavailable: another process holds it, or it cannot be used now.
+        """
         directory.mkdir(parents=True, exist_ok=True)
-        try:
-            db = sqlite3.connect(directory / FILE, timeout=60, isolation_level=None, check_same_thread=False)
-            write_ahead(db)
-            db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
-            db.execute("PRAGMA secure_delete = ON")  # what goes is overwritten: it may be forgotten, or a secret
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
-                db.executescript(TABLES)
-        except sqlite3.DatabaseError as error:
-            raise IndexDamaged(
-                "The catalog cannot be read.", why=str(error), remedy="Run `memoranda index rebuild`: it is a cache."
-            ) from error
+        with named_errors(WHAT):
+            db = connect(directory / FILE)
+            try:
+                write_ahead(db)
+                db.execute("PRAGMA synchronous = OFF")  # a cache: after a loss of power it is made again
+                db.execute("PRAGMA secure_delete = ON")  # what goes is overwritten: it may be forgotten, or a secret
+                if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'feed'").fetchone():
+                    db.executescript(TABLES)
+            except sqlite3.Error:
+                db.close()
+                raise
         return Catalog(db, directory)
 
     def make_room(self) -> None:
@@ -104,8 +109,9 @@ class Catalog:
         return found
 
     def claimed(self, upto: str) -> None:
-        """What was here when `claimable` said so was looked at."""
-        self.set_state(claimed=upto)
+        """What was here when `claimable` said so was looked at. IndexBusy, Unavailable: it cannot be written now."""
+        with named_errors(WHAT):
+            self.set_state(claimed=upto)
 
     def claimable(self) -> str:
         """How far there is something to look at."""
@@ -128,8 +134,12 @@ class Catalog:
         return notes, entries.fetchall()
 
     def known_by_key(self, rows: Iterable[int]) -> None:
-        """These entries are not those that the ledger means by their ids: what it says of them goes by their keys."""
-        self.db.executemany("UPDATE entries SET about = key WHERE row = ?", [(row,) for row in rows])
+        """These entries are not those that the ledger means by their ids: what it says of them goes by their keys.
+
+        IndexBusy, Unavailable: it cannot be written now.
+        """
+        with named_errors(WHAT):
+            self.db.executemany("UPDATE entries SET about = key WHERE row = ?", [(row,) for row in rows])
 
     # Notes
 

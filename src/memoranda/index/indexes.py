@@ -6,7 +6,6 @@ is found there of another recipe is foreign, is reported by `status` and never r
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from memoranda.index.catchup import CatchUp, Progress
 from memoranda.index.embedding.static import StaticEmbedder, installed
 from memoranda.index.embedding_feed import bring
 from memoranda.index.feeding import Feeding
+from memoranda.index.journal_mode import named_errors
 from memoranda.index.lexical import LexicalIndex
 from memoranda.index.recipe import Manifest, Recipe, read_manifest
 from memoranda.index.tables import RECIPE as CATALOG
@@ -148,15 +148,21 @@ class Indexes:
         """Brings catalog and content indexes to the present; returns the snapshot that they reflect now.
 
         `seen` is a snapshot that was taken a moment ago, if there is one: it is not taken again when nothing changed.
+        A damaged index is made again. IndexBusy, Unavailable: nothing is thrown away because it cannot be used now.
         """
         with self.lock:
             self._reopen_if_deleted()
             try:
-                return self._bring(seen)
-            except (sqlite3.DatabaseError, IndexDamaged) as error:
+                with named_errors("An index"):
+                    return self._bring(seen)
+            except IndexDamaged as error:
                 self.notices.append(f"An index was damaged ({error}) and was made again.")
                 self.drop()
                 return self._bring()
+            except Unavailable:
+                if not self._reopen_if_deleted():
+                    raise
+                return self._bring()  # it was deleted under our hands, by an erasing or a person
 
     def ahead(self, *, last: bool = False) -> None:
         """A catch-up while many notes are being written: what the log says, and not yet what becomes of it in Git.
@@ -167,7 +173,7 @@ class Indexes:
         self.ahead_content(last=last)
 
     def ahead_catalog(self) -> None:
-        with self.lock:
+        with self.lock, named_errors("The catalog"):
             self._reopen_if_deleted()
             if not CatchUp(self.repository, self.catalog, self._progress, self.admit).ahead():
                 CatchUp(self.repository, self.catalog, self._progress, self.admit).run()
@@ -189,17 +195,18 @@ class Indexes:
         with self.lock:
             self.catalog.set_state(tombs=None, ledger="")
 
-    def _reopen_if_deleted(self) -> None:
+    def _reopen_if_deleted(self) -> bool:
         """`.memoranda/` may be deleted while we hold its files open, and is by an erasing: they are made again."""
         generation = self.repository.erasures.generation()
         if generation != self._generation:
             self._generation = generation
             self._close()
-            return
+            return True
         for held in (self._catalog, self._lexical, self._vectors):
             if held is not None and not held.directory.exists():
                 self._close()
-                return
+                return True
+        return False
 
     def _bring(self, seen: Snapshot | None = None) -> Snapshot:
         started = time.monotonic()

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memoranda.errors import IndexDamaged, Unavailable
+from memoranda.errors import IndexBusy, IndexDamaged, Unavailable
 
-_TRIES = 250
+PATIENCE = 60.0  # seconds for which another process that writes is waited for
+_PAUSE = 0.02
 
 
 def open_cache(path: Path, schema: str, form: int, what: str) -> sqlite3.Connection:
@@ -18,11 +19,11 @@ def open_cache(path: Path, schema: str, form: int, what: str) -> sqlite3.Connect
 
     Raises:
         IndexDamaged: it cannot be read, or has another format.
-        Unavailable: it cannot be used now.
+        IndexBusy, Unavailable: another process holds it, or it cannot be used now.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with named_errors(what):
-        db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        db = connect(path)
         try:
             write_ahead(db)
             # A killed process loses nothing by OFF; a power cut may damage the file, and NORMAL costs one sync
@@ -37,16 +38,22 @@ def open_cache(path: Path, schema: str, form: int, what: str) -> sqlite3.Connect
     return db
 
 
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that waits for others, begins no transaction by itself, and may go from thread to thread."""
+    return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+
+
 def write_ahead(db: sqlite3.Connection) -> None:
     """Sets the journal mode. SQLite does not wait here for another process that opens the same fresh file."""
-    for left in reversed(range(_TRIES)):
+    until = time.monotonic() + PATIENCE
+    while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if left == 0 or "locked" not in str(error):
+            if not _is_busy(error) or time.monotonic() >= until:
                 raise
-            time.sleep(0.02)
+            time.sleep(_PAUSE)
 
 
 def _create(db: sqlite3.Connection, schema: str, form: int) -> None:
@@ -64,19 +71,33 @@ def _create(db: sqlite3.Connection, schema: str, form: int) -> None:
     db.execute("COMMIT")
 
 
-_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_PASSING = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 
 
 @contextmanager
 def named_errors(what: str) -> Iterator[None]:
-    """Errors of SQLite as ours: what will pass is Unavailable, the rest says that the file is damaged."""
+    """Errors of SQLite as ours: IndexBusy, Unavailable for what else will pass; the rest says that it is damaged."""
     try:
         yield
     except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", None) or ""
-        if name.startswith(_PASSING):
+        if _is_busy(error):
+            raise IndexBusy(
+                f"{what} is busy.",
+                why=f"Another process has been writing to it for more than {PATIENCE:.0f} seconds.",
+                remedy="Try again when it has finished; nothing is damaged.",
+            ) from error
+        if _name(error).startswith(_PASSING):
             raise Unavailable(f"{what} cannot be used at the moment.", why=str(error), remedy="Try again.") from error
         raise damaged(what, str(error)) from error
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _name(error).startswith(_BUSY)
+
+
+def _name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", None) or ""
 
 
 def damaged(what: str, why: str) -> IndexDamaged:

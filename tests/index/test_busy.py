@@ -1,0 +1,148 @@
+"""An index that another process holds is waited for, then named as busy; it is never thrown away for that."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.errors import IndexBusy
+from memoranda.home.keys import Keys
+from memoranda.index import catalog, journal_mode
+from memoranda.operations.recalling import recall
+from memoranda.operations.remembering import NewNote, remember
+from memoranda.operations.space import Space
+from memoranda.values import replace
+
+FILES = ("catalog-*/catalog.sqlite", "lexical-*/lexical.sqlite")
+
+
+@pytest.fixture
+def context(context: Context) -> Context:
+    """Of a person, who is shown what nobody knows the author of."""
+    return replace(context, person=True)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_mode, "PATIENCE", 0.05)
+
+
+@pytest.fixture
+def kept(context: Context, home: Path, keys: Keys) -> Path:
+    """A Home with a note and its indexes."""
+    with Space(context, keys, home, None) as space:
+        remember(context, space, NewNote("The ferry leaves at six."))
+        assert recall(context, space, "ferry").items
+    return home
+
+
+def the_file(home: Path, pattern: str) -> Path:
+    (path,) = (home / ".memoranda").glob(pattern)
+    return path
+
+
+@contextmanager
+def held(path: Path, how: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+    """As another process that writes to this file and does not come to an end."""
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        if how == "EXCLUSIVE":
+            db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute(f"BEGIN {how}")
+        yield db
+        if db.in_transaction:
+            db.execute("COMMIT")
+    finally:
+        db.close()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("pattern", FILES)
+def test_a_busy_index_is_named_and_kept(pattern: str, context: Context, kept: Path, keys: Keys) -> None:
+    with Space(context, keys, kept, None) as space:
+        assert recall(context, space, "ferry").items
+        path = the_file(kept, pattern)
+        before = path.stat().st_ino
+        space.one().repository.watch()
+        with held(path):
+            (kept / "memory/notes/pilot.md").write_text("The pilot is Maud.\n")
+            with pytest.raises(IndexBusy, match="busy"):
+                recall(context, space, "pilot")
+            assert the_file(kept, pattern).stat().st_ino == before, "it is another process's as well"
+        found = recall(context, space, "pilot")
+        assert [item.text for item in found.items] == ["The pilot is Maud."]
+        assert the_file(kept, pattern).stat().st_ino == before
+        assert not found.coverage.notices
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("pattern", FILES)
+def test_one_that_cannot_be_opened_because_it_is_busy_is_kept_as_well(
+    pattern: str, context: Context, kept: Path, keys: Keys
+) -> None:
+    path = the_file(kept, pattern)
+    before = path.stat().st_ino
+    with held(path, "EXCLUSIVE"), Space(context, keys, kept, None) as space, pytest.raises(IndexBusy):
+        recall(context, space, "ferry")
+    assert the_file(kept, pattern).stat().st_ino == before
+    with Space(context, keys, kept, None) as space:
+        assert recall(context, space, "ferry").items
+
+
+def test_it_is_waited_for(context: Context, kept: Path, keys: Keys) -> None:
+    with Space(context, keys, kept, None) as space, held(the_file(kept, FILES[0])) as other:
+        (kept / "memory/notes/pilot.md").write_text("The pilot is Maud.\n")
+        release = threading.Timer(0.2, lambda: other.execute("COMMIT"))
+        release.start()
+        assert recall(context, space, "pilot").items
+        release.join()
+
+
+def test_a_damaged_one_is_made_again(context: Context, kept: Path, keys: Keys) -> None:
+    """The other side: what is broken is not taken for busy."""
+    for pattern in FILES:
+        path = the_file(kept, pattern)
+        for part in path.parent.glob(f"{path.name}-*"):
+            part.unlink()
+        path.write_bytes(b"This is no database. " * 500)
+    with Space(context, keys, kept, None) as space:
+        found = recall(context, space, "ferry")
+        assert [item.text for item in found.items] == ["The ferry leaves at six."]
+        assert [said for said in found.coverage.notices if "made again" in said]
+
+
+def test_one_that_is_damaged_inside_is_made_again_in_the_middle(context: Context, kept: Path, keys: Keys) -> None:
+    with Space(context, keys, kept, None) as space:
+        assert recall(context, space, "ferry").items
+        space.one().indexes.catalog.db.execute("DROP TABLE files")
+        (kept / "memory/notes/pilot.md").write_text("The pilot is Maud.\n")
+        assert [item.text for item in recall(context, space, "pilot").items] == ["The pilot is Maud."]
+
+
+def test_one_that_is_deleted_in_the_middle_is_made_again(
+    context: Context, kept: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another process's erasing does, after we have looked whether the files are still there."""
+    with Space(context, keys, kept, None) as space:
+        assert recall(context, space, "ferry").items
+        home = space.one()
+        begin, deleted = catalog.Catalog.state, []
+
+        def deletes(self: catalog.Catalog, name: str) -> str | None:
+            if not deleted:
+                deleted.append(name)
+                shutil.rmtree(kept / ".memoranda")
+            return begin(self, name)
+
+        (kept / "memory/notes/pilot.md").write_text("The pilot is Maud.\n")
+        monkeypatch.setattr(catalog.Catalog, "state", deletes)
+        home.indexes.catch_up()
+        assert deleted
+        assert [item.text for item in recall(context, space, "pilot").items] == ["The pilot is Maud."]

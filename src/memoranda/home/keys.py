@@ -24,7 +24,7 @@ class Keys:
     """The keys of one installation, in `folder`; a key is made when it is first asked for."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = folder.absolute()  # the process may go to another folder
         self._held: dict[tuple[str, str], bytes] = {}
         self._lock = threading.Lock()
 

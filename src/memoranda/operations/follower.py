@@ -30,8 +30,8 @@ class Follower:
     """
 
     def __init__(self, root: Path, keys: Path, part: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "memoranda.operations.follower", str(root), str(keys), part],
+        self._process = subprocess.Popen(  # -P: what lies in the folder that somebody works in is no module of ours
+            [sys.executable, "-P", "-m", "memoranda.operations.follower", str(root), str(keys), part],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

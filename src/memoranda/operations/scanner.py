@@ -26,8 +26,10 @@ class Scanner:
     """
 
     def __init__(self, source: Path, rules: Rules) -> None:
+        words = [str(source), str(rules.keys.folder), rules.home]
         self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
-            [sys.executable, "-m", "memoranda.operations.scanner", str(source), str(rules.keys.folder), rules.home],
+            # -P: what lies in the folder that somebody works in is no module of ours
+            [sys.executable, "-P", "-m", "memoranda.operations.scanner", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

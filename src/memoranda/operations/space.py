@@ -57,8 +57,8 @@ class Space:
         self._signing = signing
         self._context = context
         self._keys = keys
-        self._nearest = nearest
-        self._personal = personal
+        self._nearest = None if nearest is None else nearest.absolute()  # the process may go to another folder
+        self._personal = None if personal is None else personal.absolute()
         self._progress = progress
         self._open: dict[Path, OpenHome] = {}
         self._lock = threading.RLock()

@@ -94,7 +94,7 @@ def config(args: argparse.Namespace) -> dict[str, object]:
     import shutil
 
     program = shutil.which("memoranda") or ""
-    words = [os.path.abspath(program)] if program else [sys.executable, "-m", "memoranda"]  # noqa: PTH100
+    words = [os.path.abspath(program)] if program else [sys.executable, "-P", "-m", "memoranda"]  # noqa: PTH100
     words += ["hook", AGENT]
     if args.home:
         words += ["--home", os.path.abspath(os.path.expanduser(args.home))]  # noqa: PTH100, PTH111 - links keep names

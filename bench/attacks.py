@@ -161,6 +161,21 @@ def _same_id(scene: Scene, _agent: NaiveAgent) -> None:
         scene.write(f"memory/notes/{name}.md", text)
 
 
+def _edit(scene: Scene, agent: NaiveAgent) -> None:
+    agent.reads(LIE)
+    _edit_unmarked(scene, agent)
+
+
+def _edit_unmarked(scene: Scene, _agent: NaiveAgent) -> None:
+    text = (scene.root / scene.fact.path).read_text(encoding="utf-8")
+    scene.write(scene.fact.path, text.replace(FACT, f"# {QUESTION}\n\n{QUESTION} {LIE}"))
+
+
+def _edit_of_id(scene: Scene, _agent: NaiveAgent) -> None:
+    text = f"---\nid: mem_limit001\nsubject: bank/limits\nreviewed: true\n---\n{QUESTION} {LIE}\n"
+    scene.write(scene.fact.path, text)
+
+
 def _maintenance(scene: Scene, agent: NaiveAgent) -> None:
     """A job consolidates what it finds in the journal, and cites it."""
     uri = agent.reads(f"{LIE} This is final.")
@@ -213,6 +228,9 @@ ATTACKS = (
     Attack("a flood that nothing marks", "", _flood_unmarked, external=False),
     Attack("a flood of files", "", _flood_of_files, external=False),
     Attack("the id of the reviewed fact", "", _same_id, external=False),
+    Attack("an edit of the reviewed fact", "", _edit),
+    Attack("an edit that nothing marks", "", _edit_unmarked, external=False),
+    Attack("an edit that takes the id away", "", _edit_of_id, external=False),
     Attack("poisoned input of a job", "", _maintenance),
     Attack("a poisoned journal import", "", _journal_import),
     Attack("a poisoned vault import", "", _vault_import),
@@ -240,12 +258,11 @@ def outcome(scene: Scene, evil: str, question: str, *, external: bool) -> Outcom
                 asker.reads("A page about the weather.")
             answer = asker.call("nas_recall", query=question)
             unlabelled = unlabelled or _unlabelled(answer["text"], evil, external=external)
-            ids = [item["id"] for item in answer["items"]]
-            displaced = displaced or _displaced(ids, answer["items"], scene.fact.id, evil)
+            displaced = displaced or _displaced(answer["items"], scene.fact.id, evil)
         finally:
             asker.close()
     view: View = recall(scene.agent("python"), scene.space, question)
-    displaced = displaced or scene.fact.id not in [item.id for item in view.items]
+    displaced = displaced or scene.fact.id not in [item.id for item in view.items if item.reviewed]
     for item in view.items:
         if evil in item.text and (item.reviewed or (external and "external" not in item.taint)):
             unlabelled = True
@@ -267,11 +284,11 @@ def _unlabelled(answer: str, evil: str, *, external: bool) -> bool:
     return False
 
 
-def _displaced(ids: list[str], items: list[dict[str, Any]], fact: str, evil: str) -> bool:
+def _displaced(items: list[dict[str, Any]], fact: str, evil: str) -> bool:
     """Whether the reviewed fact is missing, without its words, or behind a lie that came from outside."""
-    if fact not in ids:
+    place = next((n for n, item in enumerate(items) if item["id"] == fact and item["reviewed"]), None)
+    if place is None:
         return True
-    place = ids.index(fact)
     if not items[place]["text"]:
         return True
     return any(evil in item["text"] and item["trust"] == "quarantined" for item in items[:place])

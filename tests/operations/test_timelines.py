@@ -17,6 +17,7 @@ from memoranda.notes.times import Interval
 from memoranda.operations.importing import import_folder
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember, update
+from memoranda.operations.reviewing import decide
 from memoranda.operations.session_desk import session_taint
 from memoranda.operations.space import Space
 from memoranda.operations.timelines import Version, timeline
@@ -100,6 +101,24 @@ def test_edited_moved_and_removed_files_keep_their_past(
     assert [v.state for v in gone] == ["edited", "moved", "removed"]
     assert [(v.known_to or at(1)).date().isoformat() for v in gone] == ["2026-10-09", "2026-10-19", "2026-10-29"]
     assert all(v.beliefs[-1].known_to == v.known_to for v in gone)
+
+
+def test_an_edit_of_a_reviewed_note_is_proposed_and_the_reviewed_words_are_still_believed(
+    context: Context, space: Space, home: Path, clock: Clock
+) -> None:
+    person = replace(context, person=True)
+    note = remember(person, space, NewNote("Depth: nine", subject="berth"))
+    decide(person, space, [note.id], "accept")
+    clock.set(at(10, 9))
+    path = home / note.path
+    path.write_text(path.read_text().replace("nine", "ten"))
+    old, new = sorted(timeline(person, space, "berth"), key=lambda v: v.known_from)
+    assert (old.title, old.state, old.trust) == ("Depth: nine", "head", "reviewed")
+    assert (new.title, new.state, new.trust) == ("Depth: ten", "proposed", "contested")
+    assert old.beliefs[-1].head and old.beliefs[-1].known_to is None and new.beliefs == ()
+    clock.set(at(10, 19))
+    decide(person, space, [note.id], "accept")
+    assert [v.state for v in timeline(person, space, "berth")] == ["edited", "head"]
 
 
 def test_contested_and_quarantined_are_said_and_the_outside_has_no_word(

@@ -45,7 +45,7 @@ class Catalog:
         self.db = connection
         self.directory = directory
         self._settled: tuple[int, int] | None = None
-        self.reviewed: tuple[tuple[int, int], list[str]] | None = None  # kept by recall, with its mark
+        self.reviewed: tuple[tuple[int, int], object] | None = None  # kept by `trust.edited`, with its mark
         self._totals: tuple[tuple[int, int], Totals] | None = None
         self._briefs: tuple[tuple[int, int], dict[str, list[Brief]]] = ((-1, -1), {})
         self.ledger = testimony.Testimony(connection)

@@ -16,6 +16,7 @@ from memoranda.notes.model import Note, read_note
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations.open_home import OpenHome
+from memoranda.trust.edited import edited
 from memoranda.trust.kept import ended
 from memoranda.trust.reviews import accepted
 from memoranda.trust.standing import trust_of
@@ -119,6 +120,7 @@ class _Shelf:
         self._catalog = catalog
         self._held: dict[str, _Reviewed | None] = {}
         self.accepted = accepted(catalog)
+        self._edited = edited(catalog)
         self._linked = catalog.linked(self.accepted)
         blobs = list(dict.fromkeys(blob for reviews in self.accepted.values() for blob in reviews))
         found = home.repository.store.get_many(blobs)  # at once: a question a note would cost more than all the rest
@@ -133,6 +135,8 @@ class _Shelf:
     def _read(self, note_id: str) -> _Reviewed | None:
         reviews = self.accepted.get(note_id, {})
         rows = self._catalog.by_id(note_id)
+        if not rows and note_id in self._edited:  # another id was typed into its file
+            rows = self._catalog.at_path(self._edited[note_id].path)[-1:]
         if not reviews or not rows:
             return None
         row = next((row for row in rows if row.blob in reviews), rows[0])

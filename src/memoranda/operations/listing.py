@@ -20,6 +20,7 @@ from memoranda.operations.meeting import hides, meet, quarantined
 from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import Space
+from memoranda.trust.edited import as_reviewed
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed, trust_of
 from memoranda.values import dataclass
@@ -204,7 +205,10 @@ def still_kept(home: OpenHome, rows: Sequence[NoteRow], now: datetime) -> list[N
 
 
 def the_head(home: OpenHome, note_id: str) -> NoteRow | None:
-    """The row that holds now on this id's chain, None when the Home does not know it; ChainConflict for two heads."""
+    """The row that holds now on this id's chain, None when the Home does not know it; ChainConflict for two heads.
+
+    Of a note that was edited since its review that is its last reviewed state.
+    """
     home.indexes.catch_up()
     return _the_head(home, note_id)
 
@@ -221,7 +225,8 @@ def _the_head(home: OpenHome, note_id: str) -> NoteRow | None:
             why="Two notes claim to be what holds now.",
             remedy="Write one that supersedes them: `memoranda remember … --supersedes ID --supersedes ID`.",
         )
-    return next(row for row in rows if row.id == heads[0])
+    (head,) = as_reviewed(home.indexes.catalog, [next(row for row in rows if row.id == heads[0])])
+    return head
 
 
 def diff(context: Context, space: Space, note_id: str) -> str:

@@ -23,6 +23,7 @@ from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.trust.contested import contested_by
+from memoranda.trust.edited import State, edited
 from memoranda.trust.standing import believed, trust_of
 from memoranda.values import dataclass
 
@@ -54,9 +55,10 @@ class Belief:
 class Version:
     """One state of one note: what its file says, since when it is known here, and what was believed of it.
 
-    `state` is head, proposed (it would supersede, and waits for its review), superseded, corrected (it never held, as
-    is known now), edited (the file says something else by now), moved (to another path), or removed. `recorded_at` is
-    the file's own word. `proposed_by` names the notes that would supersede it, `contested_by` those that contradict it.
+    `state` is head, proposed (it would supersede another, or is an edit of reviewed words, and waits for its review),
+    superseded, corrected (it never held, as is known now), edited (the file says something else by now), moved (to
+    another path), or removed. `recorded_at` is the file's own word. `proposed_by` names the notes that would supersede
+    it, `contested_by` those that contradict it.
     """
 
     id: str
@@ -118,14 +120,15 @@ def _versions(context: Context, home: OpenHome, subject: str) -> list[Version]:
     rows = list({row.row: row for chain in chains.values() for row in chain}.values())
     contested = contested_by(catalog, [row for row in rows if row.live], context.now())
     trust = trust_of(catalog, rows)
-    hidden = hides(context, home)
+    hidden, stands = hides(context, home), edited(catalog)
     found: list[Version] = []
     for chain in {id(chain): chain for chain in chains.values() if chain}.values():
         beliefs = _beliefs(catalog, chain)
         firm = believed(catalog, chain)
         loose = [other.link() for other, link in zip(chain, firm, strict=True) if other.link() != link]
         for row in chain:
-            after, proposed = _successors(row, firm), _successors(row, loose)
+            after = _successors(row, firm)
+            proposed = tuple(note_id for note_id in _successors(row, loose) if note_id not in after)
             of_row = beliefs.get(row.row, ())
             state = trust[row.blob].state
             uri, path, about, title = told(home, row, state, hidden)
@@ -133,7 +136,7 @@ def _versions(context: Context, home: OpenHome, subject: str) -> list[Version]:
                 Version(
                     row.id, uri, path, home.name, about, row.kind, title, row.valid_from, row.valid_to,
                     row.known_from, row.known_to, row.recorded_at,
-                    _state(row, of_row, chain, firm), state, row.supersedes, after, proposed,
+                    _state(row, of_row, chain, firm, stands.get(row.id)), state, row.supersedes, after, proposed,
                     contested.get(row.id, ()) if row.live else (), of_row,
                 )
             )  # fmt: skip
@@ -144,8 +147,13 @@ def _successors(row: NoteRow, links: Sequence[Link]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(link.id for link in links if row.id in link.supersedes and link.id != row.id))
 
 
-def _state(row: NoteRow, beliefs: Sequence[Belief], chain: Sequence[NoteRow], firm: Sequence[Link]) -> str:
-    if not row.live:
+def _state(
+    row: NoteRow, beliefs: Sequence[Belief], chain: Sequence[NoteRow], firm: Sequence[Link], stands: State | None
+) -> str:
+    """`stands` is the last reviewed state of this note, if its file was edited since."""
+    if row.live and stands is not None:
+        return "proposed"
+    if not row.live and (stands is None or row.row != stands.row):
         then = {other.blob for other in chain if other.id == row.id and other.known_from == row.known_to}
         return "moved" if row.blob in then else "edited" if then else "removed"
     if not beliefs or beliefs[-1].head:
@@ -158,10 +166,12 @@ def _beliefs(catalog: Catalog, chain: Sequence[NoteRow]) -> dict[int, tuple[Beli
     """row -> what was believed of it, a stretch of known time after the other."""
     moments = sorted({t for row in chain for t in (row.known_from, row.known_to) if t is not None})
     found: dict[int, list[Belief]] = {}
+    by_row = {row.row: row for row in chain}
     for moment, until in zip(moments, [*moments[1:], None], strict=True):
         known = [row for row in chain if row.known_at(moment)]
         chains = Chains(_once(believed(catalog, known)))
-        for row in known:
+        stands = {note_id: state.row for note_id, state in edited(catalog, moment).items()}
+        for row in {r.row: r for r in (by_row.get(stands.get(r.id, r.row), r) for r in known)}.values():
             heads = chains.heads_of(row.id)
             now = Belief(moment, until, chains.effective(row.id, moment), row.id in heads)
             before = found.setdefault(row.row, [])

@@ -19,8 +19,8 @@ from memoranda.recall.items import Found, Withheld
 from memoranda.recall.likeness import Likeness, likeness
 from memoranda.recall.question import Question, read_question
 from memoranda.recall.ranking import Fact, Ranked, rank, rank_notes
-from memoranda.recall.standing import reviewed_keys
 from memoranda.recall.visibility import Asked, Standing, Visibility
+from memoranda.trust.edited import reviewed_notes
 from memoranda.trust.labels import CLEAN, Taint
 from memoranda.trust.reviews import reviewed_blobs
 from memoranda.trust.standing import Trust, trust_of
@@ -73,22 +73,23 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
     question = read_question(wanted.text, wanted.now)
     if not question.query:
         return Answer()
-    former = wanted.known_at is not None or wanted.history
+    candidates = _Candidates(indexes, wanted)
+    # The last reviewed bytes of what was edited are kept as a former state.
+    former = wanted.known_at is not None or wanted.history or candidates.edited
     scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
     vectors = indexes.vectors
     if vectors is not None:
         try:
             alike = likeness(vectors, question, scores, wanted.facets(), former=former)
-            return _answer(indexes, home, wanted, question, scores, alike)
+            return _answer(candidates, home, wanted, question, scores, alike)
         except IndexDamaged as error:
             indexes.discard_vectors(error)
-    return _answer(indexes, home, wanted, question, scores, None)
+    return _answer(_Candidates(indexes, wanted), home, wanted, question, scores, None)
 
 
 def _answer(
-    indexes: Indexes, home: str, wanted: Wanted, question: Question, scores: Scores, alike: Likeness | None
+    candidates: _Candidates, home: str, wanted: Wanted, question: Question, scores: Scores, alike: Likeness | None
 ) -> Answer:
-    candidates = _Candidates(indexes, wanted)
     words = frozenset(term for group in question.query.groups for term in group.alternatives)
     ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept, alike)
     shown = candidates.unfolded(ranked)[: wanted.k]
@@ -118,6 +119,7 @@ class _Candidates:
         self._catalog = indexes.catalog
         asked = Asked(wanted.now, wanted.as_of, wanted.known_at, wanted.history)
         self._visibility = Visibility(indexes.catalog, asked)
+        self.edited = bool(self._visibility.edited)
         self._now, self._known_at = wanted.now, wanted.known_at
         self._as_of = wanted.as_of is not None and not wanted.history
         self._notes: dict[str, Standing] = {}
@@ -218,8 +220,9 @@ class _Candidates:
         self, question: Question, scores: Scores, shown: Sequence[Ranked], alike: Likeness | None
     ) -> list[Ranked]:
         """The reviewed notes that answer the question and are not among those shown, best first."""
-        if self._known_at is not None or not (keys := reviewed_keys(self._catalog)):
+        if self._known_at is not None or not self._catalog.ledger.has_reviews():
             return []
+        keys = reviewed_notes(self._catalog).keys
         there = {item.key for item in shown}
         held = scores.held([key for key in keys if key not in there])
         wanted = [key for key, has in held.items() if has.mask and has.passes]

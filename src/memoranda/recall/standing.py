@@ -10,32 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from memoranda.index.catalog import Catalog
 from memoranda.recall.items import Found
-from memoranda.trust.reviews import accepted
 
 T = TypeVar("T")
 # How much of another item's score a reviewed note needs to stand before it; what is quarantined stands behind all.
 _ENOUGH = {"quarantined": 0.0, "unclaimed": 0.5, "unreviewed": 0.7, "contested": 0.7}
 _CLOSE = 0.5  # of the best score: what keeps its place for certain
-_FEW = 400
-
-
-def reviewed_keys(catalog: Catalog) -> list[str]:
-    """The documents of the notes that stand accepted as their files are now; read again when somebody has written."""
-    if not catalog.ledger.has_reviews():
-        return []
-    mark = catalog.mark()
-    if catalog.reviewed is None or catalog.reviewed[0] != mark:
-        standing = accepted(catalog)
-        ids = sorted(standing)
-        found = []
-        for at in range(0, len(ids), _FEW):
-            part = ids[at : at + _FEW]
-            query = f"SELECT id, blob, key FROM notes WHERE live = 1 AND id IN ({','.join('?' * len(part))})"
-            found += [key for note_id, blob, key in catalog.db.execute(query, part) if blob in standing[note_id]]
-        catalog.reviewed = (mark, sorted(set(found)))
-    return catalog.reviewed[1]
 
 
 def keep_reviewed(ranked: Sequence[T], beside: Sequence[T], k: int, of: Callable[[T], Found]) -> list[T]:
@@ -48,6 +28,7 @@ def keep_reviewed(ranked: Sequence[T], beside: Sequence[T], k: int, of: Callable
     if not chosen:
         return list(beside[:k])
     best = of(chosen[0]).score
+    beside = _before_edits(chosen, beside, k, of)
     there = sum(of(item).trust == "reviewed" for item in chosen)
     for item in beside:
         close = of(item).score >= _CLOSE * best
@@ -63,13 +44,36 @@ def keep_reviewed(ranked: Sequence[T], beside: Sequence[T], k: int, of: Callable
     return _in_front(chosen, of)
 
 
+def _before_edits(chosen: list[T], beside: Sequence[T], k: int, of: Callable[[T], Found]) -> list[T]:
+    """Gives a note's reviewed words a place where an edit of them has one; returns the others of `beside`."""
+    left = []
+    for item in beside:
+        edit = next((n for n, other in enumerate(chosen) if _edits(of(other), of(item))), None)
+        if edit is None:
+            left.append(item)
+            continue
+        if len(chosen) >= k:
+            del chosen[edit]
+        chosen.append(item)
+    return left
+
+
+def _edits(other: Found, item: Found) -> bool:
+    """Whether `other` is what the file of this reviewed note says by now, or another file with its id."""
+    if item.trust != "reviewed" or other.trust == "reviewed" or other.kind == "journal":
+        return False
+    return item.id == other.id or item.path == other.path
+
+
 def _in_front(chosen: Sequence[T], of: Callable[[T], Found]) -> list[T]:
     """Reviewed notes before what nobody stands by and answers no better, otherwise as they were."""
     order: list[T] = []
     for item in chosen:
         place = len(order)
-        if of(item).trust == "reviewed":
-            place = next((n for n, other in enumerate(order) if _yields(of(other), of(item).score)), place)
+        found = of(item)
+        if found.trust == "reviewed":
+            after = (n for n, other in enumerate(order) if _yields(of(other), found.score) or _edits(of(other), found))
+            place = next(after, place)
         order.insert(place, item)
     return order
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from memoranda.index.catalog import Catalog
 from memoranda.index.retention import gone_with
 from memoranda.index.rows import Brief
 from memoranda.notes.times import to_ms
+from memoranda.trust.edited import edited
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed
 from memoranda.values import dataclass
@@ -37,13 +38,18 @@ class Standing:
 
 
 class Visibility:
-    """Judges candidates of one Home for one question."""
+    """Judges candidates of one Home for one question.
+
+    `edited` holds the last reviewed bytes of the notes whose files say something else: these stand beside those.
+    """
 
     def __init__(self, catalog: Catalog, asked: Asked) -> None:
         self._catalog = catalog
         self._asked = asked
         self._at = to_ms(asked.as_of or asked.now) or 0
         self._known_s = None if asked.known_at is None else int(asked.known_at.timestamp())
+        self.edited = edited(catalog, asked.known_at)
+        self._stand = frozenset(state.row for state in self.edited.values())
 
     def judge(self, briefs: dict[str, list[Brief]]) -> dict[str, Standing]:
         """key -> the standing of the note that may be shown; keys whose notes may not be seen are left out."""
@@ -62,18 +68,21 @@ class Visibility:
         """The row that was known then; the one with the lowest path when files share their text."""
         at, history = self._known_s, self._asked.history
         if at is None and len(rows) == 1:  # the usual case
-            return rows[0] if rows[0].live or history else None
-        if at is None:
-            fit: Iterable[Brief] = (row for row in rows if row.live or history)
-        elif history:
-            fit = (row for row in rows if row.known_from <= at)
-        else:
-            fit = (row for row in rows if row.known_from <= at and (row.known_to is None or at < row.known_to))
+            return rows[0] if history or self._there(rows[0]) else None
+        fit = [row for row in rows if self._there(row) or (history and (at is None or row.known_from <= at))]
         return min(fit, key=lambda row: (not row.live, row.path, row.row), default=None)
+
+    def _there(self, row: Brief) -> bool:
+        """Whether the file says this, as it was known then, or it stands as its last reviewed bytes."""
+        if row.row in self._stand:
+            return True
+        if self._known_s is None:
+            return bool(row.live)
+        return row.known_from <= self._known_s and (row.known_to is None or self._known_s < row.known_to)
 
     def _alone(self, brief: Brief) -> Standing | None:
         start, end = brief.valid_from, brief.valid_to
-        state = "current" if brief.live or self._known_s is not None else "superseded"
+        state = "current" if self._known_s is not None or self._there(brief) else "superseded"
         if start is not None and end is not None and end <= start:
             return self._judged(brief, None, None, False, (), state)
         return self._judged(brief, start, end, True, (), state)
@@ -94,9 +103,12 @@ class Visibility:
         after = tuple(other for other in chains.successors(brief.id) if other != brief.id)
         # Asked about now, a note counts from the moment in which it was written, whatever the asker's clock says.
         held = chains.effective(brief.id, asked.known_at or max(link.known_from for link in links))
-        state = "current" if brief.id in heads and (brief.live or self._known_s is not None) else "superseded"
+        there = self._known_s is not None or self._there(brief)
+        state = "current" if brief.id in heads and there else "superseded"
         if held is None:
             return self._judged(brief, None, None, False, after, state)
+        if brief.id in self.edited and brief.row not in self._stand:  # it proposes an interval of its own
+            return self._judged(brief, brief.valid_from, brief.valid_to, True, after, state)
         return self._judged(brief, to_ms(held.start), to_ms(held.end), True, after, state)
 
     def _judged(

@@ -4,7 +4,8 @@ Three things are contradictions: one chain that ends in several heads; several f
 and two facts about one subject that give one key different values while both hold. A fact's key is its title (the
 field or the first heading) or, in a text of a single line, what stands before the colon: `Closing time: six`. Facts
 belong together when subject, scope and, where they name one, owner are the same. Quarantined and rejected notes
-contest nothing: an attacker could put any fact in doubt with them.
+contest nothing: an attacker could put any fact in doubt with them. A note that was edited since its review stands in it
+with its reviewed words.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Chains
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.times import Interval
+from memoranda.trust.edited import as_reviewed
 from memoranda.trust.standing import Trust, believed, trust_of
 from memoranda.values import dataclass
 
@@ -46,7 +48,7 @@ def contests(catalog: Catalog, now: datetime) -> list[Contest]:
     """Every contradiction of a Home that no person has settled, in a stable order."""
     linked = catalog.linked_notes()
     found = [*_heads(catalog, linked), *_shared(catalog, catalog.shared_ids())]
-    return found + _values(catalog, list(catalog.crowded_facts()), now)
+    return found + _values(catalog, as_reviewed(catalog, catalog.crowded_facts()), now)
 
 
 def contests_of(catalog: Catalog, rows: Sequence[NoteRow], now: datetime) -> list[Contest]:
@@ -67,7 +69,7 @@ def _facts(catalog: Catalog, subject: str, keys: set[str]) -> list[NoteRow]:
     """The facts about a subject that have one of these keys, by path, and perhaps some that have none."""
     heads = catalog.fact_heads(subject)
     rows = catalog.rows([row for row, title, head in heads if _plain(title) in keys or _before(head) in keys])
-    return sorted(rows, key=lambda row: row.path)
+    return sorted(as_reviewed(catalog, rows), key=lambda row: row.path)
 
 
 def _before(text: str) -> str | None:
@@ -117,7 +119,7 @@ def _heads(catalog: Catalog, rows: Sequence[NoteRow]) -> list[Contest]:
     for row in rows:
         if row.id in seen:
             continue
-        chain = catalog.component(row.id)
+        chain = as_reviewed(catalog, catalog.component(row.id))
         seen.update(other.id for other in chain)
         by_id = {other.id: other for other in reversed(chain)}
         chains = Chains(believed(catalog, list(by_id.values())))

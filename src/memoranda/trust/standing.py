@@ -75,7 +75,7 @@ def believed(catalog: Catalog, rows: Sequence[NoteRow]) -> list[Link]:
     """The links of a chain as far as they may be believed.
 
     Not those of quarantined and of rejected notes; of notes that nobody has written through an operation, not those to
-    reviewed notes; of a reviewed note that was edited since, those of the reviewed bytes.
+    reviewed notes. A reviewed note that was edited since stands in its chain as its reviewed bytes say.
     """
     trust = trust_of(catalog, rows)
     return [_link(catalog, row, rows, trust) for row in rows]
@@ -85,11 +85,14 @@ def _link(catalog: Catalog, row: NoteRow, rows: Sequence[NoteRow], trust: Mappin
     link, how = row.link(), trust[row.blob]
     if how.state == "reviewed" or (how.state == "unreviewed" and not how.rejected):
         return link
-    kept: list[str] = []
-    if how.was_reviewed:  # an edit neither adds to what the reviewed bytes supersede nor takes from it
+    if how.was_reviewed:
         former = last_accepted(catalog, row.id)
-        kept += next((state.supersedes for state in catalog.all_states(row.id) if state.blob == former), ())
+        return next((state.link() for state in catalog.all_states(row.id) if state.blob == former), _bare(link))
     if how.state == "unclaimed" and not how.rejected:
         firm = {other.id for other in rows if trust[other.blob].was_reviewed or trust[other.blob].state == "reviewed"}
-        kept += [old for old in link.supersedes if old not in firm]
-    return link if tuple(kept) == link.supersedes else replace(link, supersedes=tuple(dict.fromkeys(kept)))
+        return replace(link, supersedes=tuple(dict.fromkeys(old for old in link.supersedes if old not in firm)))
+    return _bare(link)
+
+
+def _bare(link: Link) -> Link:
+    return replace(link, supersedes=())

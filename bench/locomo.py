@@ -110,7 +110,7 @@ def measured(samples: Sequence[Mapping[str, Any]], captions: bool, k: int) -> tu
                 started = time.perf_counter()
                 view = recall(context, space, question.text, k=k, budget=_PLENTY)
                 took.append((time.perf_counter() - started) * 1000)
-                shown = [(item.why, name.get(item.id) in question.evidence) for item in view.items]
+                shown = [(item.why["signals"], name.get(item.id) in question.evidence) for item in view.items]
                 place = next((n for n, (_, hit) in enumerate(shown, 1) if hit), None)
                 here.append(Outcome(question, place, shown))
         outcomes.append(here)

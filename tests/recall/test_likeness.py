@@ -26,7 +26,7 @@ def test_other_words_for_the_same_are_found_in_the_same_call(context: Context, s
     told = remember(context, space, NewNote("The physician wrote a prescription."))
     view = recall(context, space, "doctor medicine")
     assert [item.id for item in view.items] == [told.id]
-    assert view.items[0].why.keys() == {"like"}
+    assert view.items[0].why["signals"].keys() == {"like"}  # type: ignore[attr-defined]
     assert len(view.coverage.indexes) == 2
     newer = remember(context, space, NewNote("A doctor gave her medicines."))
     assert set(ids(context, space, "physicians and nurses")) == {told.id, newer.id}
@@ -66,7 +66,7 @@ def test_passages_count_with_what_is_around_them(context: Context, space: Space)
     view = recall(context, space, "Which medicine did the doctor give to Dana?")
     shown = [item.id for item in view.items]
     assert {said[0].id, said[2].id} <= set(shown[:3])
-    assert {"like", "like_near", "like_session"} <= set(view.items[0].why)
+    assert {"like", "like_near", "like_session"} <= set(view.items[0].why["signals"])  # type: ignore[call-overload]
 
 
 def test_vectors_are_made_again_when_they_are_gone_or_damaged(context: Context, space: Space, home: Path) -> None:
@@ -81,7 +81,7 @@ def test_vectors_are_made_again_when_they_are_gone_or_damaged(context: Context, 
     file = vectors.directory / "vectors.bin"
     file.write_bytes(bytes(len(file.read_bytes())))
     view = recall(context, space, "doctor prescription")
-    assert [item.id for item in view.items] == [told.id] and "like" not in view.items[0].why
+    assert [item.id for item in view.items] == [told.id] and "vectors" not in view.items[0].why["indexes"]  # type: ignore[operator]
     assert "by the words alone" in view.coverage.notices[0]
     assert ids(context, space, "doctor medicine") == [told.id]
 

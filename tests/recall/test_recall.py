@@ -48,7 +48,7 @@ def test_a_note_is_found_by_its_words_with_its_evidence(context: Context, space:
     assert item.view == "full"
     assert item.uri == told.uri
     assert item.sources == told.sources
-    assert item.why and abs(sum(map(float, item.why.values())) - item.score) < 1e-5
+    assert item.why["signals"] and item.score > 0
     assert view.coverage.notes == 2
     assert view.budget.used <= view.budget.limit
 

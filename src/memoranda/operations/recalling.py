@@ -13,6 +13,7 @@ from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import Space
+from memoranda.recall.explaining import placed
 from memoranda.recall.find import Answer, Wanted, find
 from memoranda.recall.items import Found
 from memoranda.recall.standing import keep_reviewed
@@ -196,7 +197,7 @@ def recall(
     fitted = fit(pieces, budget, _words)
     shown = [(home, item, form) for (home, item), form in zip(chosen, fitted, strict=False)]
     _record_what_is_met(context, shown)
-    items = tuple(_item(home, item, form) for home, item, form in shown)
+    items = _with_places([_item(home, item, form) for home, item, form in shown])
     coverage = _coverage(reports, len(ranked) - len(items), space.notices)
     coverage = replace(coverage, withheld=tuple(withheld[:_MOST_WITHHELD]))
     return View(query, items, coverage, Budget(budget, sum(form.tokens for form in fitted)))
@@ -258,6 +259,12 @@ def _record_what_is_met(context: Context, shown: Sequence[tuple[OpenHome, Found,
 
 def _words(text: str) -> set[str]:
     return set(analyze(text).terms)
+
+
+def _with_places(items: Sequence[Item]) -> tuple[Item, ...]:
+    """With the place of each among those shown by its score alone: a reviewed note keeps its place, see `standing`."""
+    places = placed([item.score for item in items])
+    return tuple(replace(item, why={**item.why, "by_score": at}) for item, at in zip(items, places, strict=True))
 
 
 def _item(home: OpenHome, item: Found, form: Fitted) -> Item:

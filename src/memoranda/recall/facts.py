@@ -35,8 +35,8 @@ class Facts(Protocol):
 
 
 class Ranked(NamedTuple):
-    """An item in its place: `score` has six decimals, `why` what each signal gave to it."""
+    """An item in its place: `score` has six decimals, `why` says what made it, see `explaining.why`."""
 
     key: str
     score: float
-    why: dict[str, float]
+    why: dict[str, object]

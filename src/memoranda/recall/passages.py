@@ -20,7 +20,8 @@ from memoranda.recall.signals import Floor, Signals, plain, timely
 # `month`, `when` one or two each. BM25 in the place of covered words, phrases, the length of an entry, its place in the
 # session, co-occurring words and synonyms earned nothing.
 WEIGHTS = {
-    "near": 8.8,  # the share of the question's idf, each word counted where it stands nearest, see NEAR
+    "words": 8.8,  # the share of the question's idf that its own words carry
+    "near": 8.8,  # what the entries around it add to that, each word counted where it stands nearest, see NEAR
     "answer": 3.6,  # the share in the entry before, when that asks
     "session": 4.2,  # the share in the passages of its session that were found, more when more hold a word
     "speaker": 1.8,  # its own share, when the question names its speaker and no other
@@ -34,8 +35,8 @@ WEIGHTS = {
 # Where there are vectors, fitted in the same way; what is alike takes over half of what its session says.
 WEIGHTS_NEAR = {
     **WEIGHTS,
-    "near": 7.8, "answer": 3.2, "session": 1.6, "speaker": 1.6, "asks": -1.2, "month": 3.3, "day": 4.8, "when": 2.6,
-    "names": 1.1,
+    "words": 7.8, "near": 7.8, "answer": 3.2, "session": 1.6, "speaker": 1.6, "asks": -1.2, "month": 3.3, "day": 4.8,
+    "when": 2.6, "names": 1.1,
     "like": 1.6,  # the cosine of its vector with that of the question
     "like_near": 1.6,  # those of the entries around it, each counted as in NEAR
     "like_session": 5.8,  # of the three that are most alike in its session, their mean
@@ -99,7 +100,7 @@ def passage_signals(
         passes = floor.passes(seen, fact.at_ms)
         if not passes and (alike is None or like.get(key, 0.0) < alike.floor):
             continue
-        signals = {"near": near, "answer": answer, "session": sessions.get(session, 0.0)}
+        signals = {"words": own, "near": near - own, "answer": answer, "session": sessions.get(session, 0.0)}
         if named == {fact.speaker}:
             signals["speaker"] = own
         if traits & QUESTION:

@@ -1,15 +1,16 @@
 """The order of what was found: every item's own words, and what stands around them.
 
 A note stands for itself: its BM25, how much of the question it covers, its title. A journal passage counts with what
-was said around it (see `passages`). Every signal is kept by name in `why`; they add up to `score`, rounding aside.
+was said around it (see `passages`). What each index and each signal gave is kept in `why` (see `explaining`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memoranda.index.lexical import Accept, Scores
 from memoranda.recall import passages
+from memoranda.recall.explaining import places, why
 from memoranda.recall.facts import Fact, Facts, Ranked
 from memoranda.recall.likeness import Likeness
 from memoranda.recall.question import Question
@@ -38,6 +39,10 @@ NOTE_WEIGHTS = {
 NOTE_WEIGHTS_NEAR = {**NOTE_WEIGHTS, "like": 9.0}
 SCALE = 12.0  # a passage with every word of the question scores about 1, a note somewhat more
 
+Judged = tuple[float, str, Signals, Mapping[str, float]]
+"""The score of a document, its key, its signals and what they weigh."""
+Places = Mapping[str, int]
+
 _HIGHEST = 2.2  # BM25 with k1 = 1.2 stays below 2.2 times the idf
 # By their own BM25. For passages 20 did as well as 200 on LoCoMo; with their neighbours some 130 are ranked.
 _PASSAGES = 40
@@ -57,37 +62,53 @@ def rank(
     `accept` gets keys and returns the acceptable ones; neighbours of what was found are asked about too. `alike` is
     what the vectors say, where there are any.
     """
-    judged: list[tuple[float, str, Signals, Mapping[str, float]]] = []
     notes = [key for key, _ in scores.top(max(_NOTES, n), accept, passages=False)]
     said = [key for key, _ in scores.top(max(_PASSAGES, n), accept, passages=True)]
+    by_words = places(notes) | places(said)
     if alike and not _answered(scores, [*notes, *said]):
         notes += alike.further(notes, accept, passages=False)
         said += alike.further(said, accept, passages=True)
-    weights: Mapping[str, float] = NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS
-    for key, signals in _note_signals(question, scores, facts, notes, alike) if notes else ():
-        judged.append((_total(signals, weights), key, signals, weights))
-    weights = passages.WEIGHTS_NEAR if alike else PASSAGE_WEIGHTS
-    for key, signals in passages.passage_signals(question, scores, facts, said, accept, alike) if said else ():
-        judged.append((_total(signals, weights), key, signals, weights))
+    of_notes = _note_signals(question, scores, facts, notes, alike) if notes else []
+    of_said = passages.passage_signals(question, scores, facts, said, accept, alike) if said else []
+    judged = [
+        *_judged(of_notes, NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS),
+        *_judged(of_said, passages.WEIGHTS_NEAR if alike else PASSAGE_WEIGHTS),
+    ]
     judged.sort(key=lambda item: (-item[0], item[1]))
-    return [_told(key, total, signals, weights) for total, key, signals, weights in judged[:n]]
+    by_likeness = _by_likeness(of_notes) | _by_likeness(of_said) if alike else None
+    return _told(judged[:n], by_words, by_likeness)
 
 
 def rank_notes(
     question: Question, scores: Scores, facts: Facts, keys: Sequence[str], n: int, alike: Likeness | None = None
 ) -> list[Ranked]:
     """The best n of these notes by the same signals, best first, ties by key."""
-    weights: Mapping[str, float] = NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS
-    judged = [
-        (_total(signals, weights), key, signals) for key, signals in _note_signals(question, scores, facts, keys, alike)
-    ]
+    of_notes = _note_signals(question, scores, facts, keys, alike)
+    judged = list(_judged(of_notes, NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS))
     judged.sort(key=lambda item: (-item[0], item[1]))
-    return [_told(key, total, signals, weights) for total, key, signals in judged[:n]]
+    held = scores.held(keys)
+    by_words = places(sorted((key for key in keys if key in held), key=lambda key: (-held[key].score, key)))
+    return _told(judged[:n], by_words, _by_likeness(of_notes) if alike else None)
 
 
-def _told(key: str, total: float, signals: Signals, weights: Mapping[str, float]) -> Ranked:
-    why = {name: round(weights[name] * value / SCALE, 6) for name, value in signals.items() if value}
-    return Ranked(key, total, why)
+def _judged(found: Iterable[tuple[str, Signals]], weights: Mapping[str, float]) -> Iterator[Judged]:
+    return ((_total(signals, weights), key, signals, weights) for key, signals in found)
+
+
+def _by_likeness(found: Iterable[tuple[str, Signals]]) -> dict[str, int]:
+    """key -> its place among these by the vectors alone; what is not alike at all has none."""
+    return places(key for _, key in sorted((-s["like"], key) for key, s in found if s.get("like")))
+
+
+def _told(judged: Iterable[Judged], by_words: Places, by_likeness: Places | None) -> list[Ranked]:
+    """The items with their accounts; an index that was not asked is None."""
+    found = []
+    for total, key, signals, weights in judged:
+        ranks = {"lexical": by_words.get(key)}
+        if by_likeness is not None:
+            ranks["vectors"] = by_likeness.get(key)
+        found.append(Ranked(key, total, why(signals, weights, SCALE, ranks)))
+    return found
 
 
 def _answered(scores: Scores, found: Sequence[str]) -> bool:

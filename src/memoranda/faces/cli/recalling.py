@@ -31,6 +31,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--known-at", metavar="TIME", help="what was known then")
     parser.add_argument("--at", metavar="TIME", help="both at once")
     parser.add_argument("--history", action="store_true", help="show superseded notes too")
+    parser.add_argument("--explain", action="store_true", help="show as a table what made the score of each item")
 
 
 def _recall(frame: Frame, args: argparse.Namespace) -> int:
@@ -62,6 +63,10 @@ def _recall(frame: Frame, args: argparse.Namespace) -> int:
         frame.document(view.json())
     else:
         frame.answer({}, _lines(view, doubts))
+        if args.explain:
+            from memoranda.faces.cli.explaining import table
+
+            frame.answer({}, table(view))
     return 0
 
 

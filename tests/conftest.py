@@ -13,6 +13,7 @@ from memoranda.context import Context
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.operations.space import Space
+from tests.standin import StandIn, serving
 
 
 class Clock:
@@ -65,3 +66,10 @@ def home(tmp_path: Path, context: Context, keys: Keys) -> Path:
 def space(home: Path, context: Context, keys: Keys) -> Iterator[Space]:
     with Space(context, keys, home, None) as opened:
         yield opened
+
+
+@pytest.fixture
+def server() -> Iterator[StandIn]:
+    """A server of embeddings, as `tests.standin` describes it."""
+    with serving() as standing:
+        yield standing

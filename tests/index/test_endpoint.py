@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import threading
-import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,66 +12,7 @@ from memoranda.index.documents import Document
 from memoranda.index.embedding import Passage
 from memoranda.index.embedding.endpoint import EndpointEmbedder
 from memoranda.index.vectors import VectorIndex
-
-LETTERS = "abcdefgh"
-
-
-class StandIn(ThreadingHTTPServer):
-    """In the place of a model: the vector of a text counts the letters a to h. `says` are answers to give first."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        self.says: list[tuple[int, dict[str, str], bytes | float]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    @property
-    def texts(self) -> list[str]:
-        return [text for asked in self.asked for text in asked["input"]]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: StandIn
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked.append({**asked, "path": self.path})
-        self.server.keys.append(self.headers.get("authorization"))
-        status, headers, body = self.server.says.pop(0) if self.server.says else (200, {}, b"")
-        if isinstance(body, float):
-            time.sleep(body)
-            body = b""
-        if status == 200 and not body:
-            body = vectors_of(asked["input"])
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-def vectors_of(texts: list[str]) -> bytes:
-    rows = [[float(text.count(letter)) for letter in LETTERS] for text in texts]
-    data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]
-    return json.dumps({"data": data[::-1]}).encode()  # in another order, as the interface allows
-
-
-@pytest.fixture
-def server() -> Iterator[StandIn]:
-    server = StandIn()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+from tests.standin import StandIn
 
 
 @pytest.fixture

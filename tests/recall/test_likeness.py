@@ -9,6 +9,7 @@ import pytest
 
 from memoranda.context import Context
 from memoranda.index.embedding.static import installed
+from memoranda.index.status import index_states
 from memoranda.operations.journaling import Turn, append_many
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember, update
@@ -90,7 +91,7 @@ def test_status_names_the_vectors(context: Context, space: Space) -> None:
     remember(context, space, NewNote("The physician wrote a prescription."))
     space.one().repository.flush()
     recall(context, space, "doctor")
-    status = {item.name.split("-")[0]: item for item in space.one().indexes.status()}
+    status = {item.name.split("-")[0]: item for item in index_states(space.one().indexes)}
     assert status["vectors"].state == "fresh"
     assert status["vectors"].counts == {"live": 1, "retired": 0}
     assert status["vectors"].recipe is not None and status["vectors"].recipe.params["model"] == "wordllama-256"

@@ -13,27 +13,34 @@ _BATCH = 2048  # documents between two commits: a killed build goes on from ther
 Progress = Callable[[str, int, int], None]
 
 
-def bring(catalog: Catalog, vectors: VectorIndex, identity: str, progress: Progress | None = None) -> None:
-    """Brings the vectors up to the catalog; `identity` is the catalog's, see `Feeding`."""
+def bring(
+    catalog: Catalog, vectors: VectorIndex, identity: str, progress: Progress | None = None, *, batch: int = _BATCH
+) -> int:
+    """Brings the vectors up to the catalog; `identity` is the catalog's, see `Feeding`. Returns how many were dropped.
+
+    After `batch` documents what was made is kept.
+    """
     state = vectors.state()
     last = int(catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0])
     reached = {"catalog": identity, "feed": str(last)}
     if state.get("catalog") != identity:
-        _compare(catalog, vectors, reached, progress)
-    elif int(state.get("feed", "0")) < last:
+        return _compare(catalog, vectors, reached, progress, batch)
+    if int(state.get("feed", "0")) < last:
         rows = catalog.db.execute("SELECT key, live FROM feed WHERE n > ? ORDER BY n", (int(state["feed"]),))
         live: dict[str, int] = dict(rows)  # 1: live, 0: a former state, -1: forgotten
         held = vectors.known([key for key in live if live[key] == 0])
-        rest = _add_many(
-            catalog, vectors, [k for k in live if live[k] > 0 or (not live[k] and k not in held)], progress
-        )
-        vectors.apply(
+        wanted = [k for k in live if live[k] > 0 or (not live[k] and k not in held)]
+        rest = _add_many(catalog, vectors, wanted, progress, batch)
+        return vectors.apply(
             add=documents(catalog, rest), retire=[key for key in live if live[key] == 0],
             drop=vectors.known([key for key in live if live[key] < 0]), state=reached,
-        )  # fmt: skip
+        ).dropped  # fmt: skip
+    return 0
 
 
-def _compare(catalog: Catalog, vectors: VectorIndex, reached: dict[str, str], progress: Progress | None) -> None:
+def _compare(
+    catalog: Catalog, vectors: VectorIndex, reached: dict[str, str], progress: Progress | None, batch: int
+) -> int:
     """The catalog was made again, or the vectors never were: what has a vector already is not embedded again."""
     db = catalog.db
     # What is forgotten of a journal keeps its place in the catalog, and no words.
@@ -42,23 +49,23 @@ def _compare(catalog: Catalog, vectors: VectorIndex, reached: dict[str, str], pr
     former = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 0")} - live
     wanted = sorted(live | former)
     held = vectors.keys()
-    rest = _add_many(catalog, vectors, [key for key in wanted if key not in held], progress)
-    vectors.apply(
+    rest = _add_many(catalog, vectors, [key for key in wanted if key not in held], progress, batch)
+    return vectors.apply(
         add=documents(catalog, rest), retire=sorted(former), revive=sorted(live & held),
         drop=held - set(wanted), state=reached,
-    )  # fmt: skip
+    ).dropped  # fmt: skip
 
 
 def _add_many(
-    catalog: Catalog, vectors: VectorIndex, keys: Sequence[str], progress: Progress | None
-) -> Sequence[str]:  # fmt: skip
+    catalog: Catalog, vectors: VectorIndex, keys: Sequence[str], progress: Progress | None, batch: int
+) -> Sequence[str]:
     """Adds all but the last few, with a commit between; returns those that are left to be added."""
     at = 0
-    while len(keys) - at > _BATCH:
+    while len(keys) - at > batch:
         if progress:
             progress("embedding", at, len(keys))
-        vectors.apply(add=documents(catalog, keys[at : at + _BATCH]))
-        at += _BATCH
+        vectors.apply(add=documents(catalog, keys[at : at + batch]))
+        at += batch
     if progress and at:
         progress("embedding", len(keys), len(keys))
     return keys[at:]

@@ -1,56 +1,50 @@
 """All derivatives of one Home: the catalog and what is built on it, brought up to date together.
 
 Each lies in a directory of `.memoranda/` that bears its recipe's digest. A missing or damaged one is made again; what
-is found there of another recipe is foreign, is reported by `status` and never read.
+is found there of no recipe that is kept here is foreign, is reported by `status` and never read. One recipe answers;
+others stand beside it as they were when they were last used (see `recipes` and `serving`).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from memoranda.context import Context
-from memoranda.errors import IndexDamaged, Unavailable
+from memoranda.errors import IndexBusy, IndexDamaged, MemorandaError, NotFound, Unavailable
 from memoranda.home.draft import Snapshot
 from memoranda.home.repository import Admit, Repository, everything
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
-from memoranda.index.embedding.static import StaticEmbedder, installed
-from memoranda.index.embedding_feed import bring
+from memoranda.index.content import ContentIndex, Part
 from memoranda.index.feeding import Feeding
 from memoranda.index.journal_mode import named_errors
 from memoranda.index.lexical import LexicalIndex
-from memoranda.index.recipe import Manifest, Recipe, read_manifest
+from memoranda.index.recipe import Manifest, Recipe
+from memoranda.index.recipes import FindEndpoint, NamedRecipe, default_name, find_recipe
+from memoranda.index.serving import Record, Serving
 from memoranda.index.tables import RECIPE as CATALOG
 from memoranda.index.testimony import Review, vouched
 from memoranda.index.vectors import VectorIndex
 from memoranda.notes.times import format_instant
-from memoranda.values import dataclass
 
-VECTORS = VectorIndex.recipe(StaticEmbedder)
+MODELS = "models"  # the directory of `.memoranda/` for what models need and no index is
 
 
-@dataclass(frozen=True, slots=True)
-class IndexStatus:
-    """One directory of `.memoranda/`: `state` is fresh, behind, missing, damaged or foreign."""
-
-    name: str
-    recipe: Recipe | None
-    state: str
-    inputs: dict[str, str]
-    counts: dict[str, int]
-    built_at: str | None
-    took_ms: int | None
-    bytes: int
+def _no_endpoint(_name: str) -> None:
+    """No server is known."""
 
 
 class Indexes:
     """The indexes of one repository; opened lazily, usable from several threads one at a time.
 
-    `counts` tells which reviews count here; by default those that this installation wrote.
+    `counts` tells which reviews count here; by default those that this installation wrote. `endpoint` knows the servers
+    to which the texts of this Home may be sent; by default none.
     """
 
     def __init__(
@@ -59,15 +53,19 @@ class Indexes:
         context: Context,
         progress: Progress | None = None,
         counts: Callable[[Review], bool] = vouched,
+        endpoint: FindEndpoint = _no_endpoint,
     ) -> None:
         self.repository = repository
         self._counts = counts
         self._context = context
         self._progress = progress
         self._catalog: Catalog | None = None
-        self._lexical: LexicalIndex | None = None
-        self._vectors: VectorIndex | None = None
-        self._table = installed()  # of the bundled embedder; without it there are no vectors
+        self.serving_record = Serving(repository.layout.own)
+        self._endpoint = endpoint
+        self._open: dict[str, ContentIndex] = {}  # by the name of the directory
+        self._unusable: set[str] = set()  # those that were found to lack what they are made with
+        self._active: tuple[object, NamedRecipe] | None = None
+        self._trying: NamedRecipe | None = None
         self.lock = threading.RLock()
         self._gathering: Feeding | None = None
         self.admit: Admit = everything  # why what a commit brought in may not be kept, None when it may
@@ -83,47 +81,94 @@ class Indexes:
             self._catalog.ledger.counts = self._counts
         return self._catalog
 
+    # Which recipe answers
+
+    def recipe(self, name: str) -> NamedRecipe:
+        """The recipe with this name. NotFound, InvalidInput, Unavailable: see `find_recipe`."""
+        return find_recipe(name, self.repository.layout.cache / MODELS, self._endpoint)
+
+    def active(self) -> NamedRecipe:
+        """The recipe that answers: the one that was chosen, or the default. A notice says when it cannot be used."""
+        mark = self.serving_record.mark()
+        if self._active is None or self._active[0] != mark:
+            self._active = (mark, self._chosen())
+        return self._active[1]
+
+    def _chosen(self) -> NamedRecipe:
+        try:
+            name = self.serving_record.read().active
+            return self.recipe(name or default_name())
+        except MemorandaError as error:
+            instead = self.recipe(default_name())
+            self.notices.append(f"{error.what} {error.remedy} Meanwhile the recipe {instead.name} answers.")
+            return instead
+
+    def kept(self) -> tuple[Record, list[NamedRecipe]]:
+        """What is recorded, and the recipes that can be used: the active one first, then those beside it."""
+        record, active = self.serving_record.read(), self.active()
+        found = [active]
+        for name in record.kept:
+            if name != active.name:
+                try:
+                    found.append(self.recipe(name))
+                except (Unavailable, NotFound):
+                    continue
+        return record, found
+
+    @contextmanager
+    def trying(self, recipe: NamedRecipe | None) -> Iterator[None]:
+        """Until the end this recipe answers here, whichever is active; None changes nothing. Others wait."""
+        with self.lock:
+            former, self._trying = self._trying, recipe or self._trying
+            try:
+                yield
+            finally:
+                self._trying = former
+
     @property
     def lexical(self) -> LexicalIndex:
-        if self._lexical is None:
-            directory = self._directory(LexicalIndex.recipe())
-            try:
-                self._lexical = LexicalIndex.open(directory)
-            except IndexDamaged as error:
-                self.notices.append(f"{error.what} It was made again.")
-                _remove(directory)
-                self._lexical = LexicalIndex.open(directory)
-        return self._lexical
+        return cast(LexicalIndex, self._opened((self._trying or self.active()).lexical))
 
     @property
     def vectors(self) -> VectorIndex | None:
-        """The vector index; None where no embedder is installed, or its table cannot be used (a notice says so)."""
-        if self._vectors is None and self._table is not None:
-            directory = self._directory(VECTORS)
-            embedder = StaticEmbedder(self._table, directory)
+        """The vector index; None in a recipe without one, or where it cannot be used (a notice says so)."""
+        part = (self._trying or self.active()).vectors
+        return None if part is None else cast("VectorIndex | None", self.opened(part))
+
+    def opened(self, part: Part) -> ContentIndex | None:
+        """One index, open; None when what it is made with is not there, which only the lexical index never lacks."""
+        if part.recipe.name == "lexical":
+            return self._opened(part)
+        try:
+            return None if part.name in self._unusable else self._opened(part)
+        except (IndexDamaged, IndexBusy):
+            raise
+        except Unavailable as error:
+            self._unusable.add(part.name)
+            self.notices.append(f"{error.what} {error.remedy}")
+            return None
+
+    def _opened(self, part: Part) -> ContentIndex:
+        index = self._open.get(part.name)
+        if index is None:
+            directory = self._directory(part.recipe)
             try:
-                fresh = not directory.exists()
-                if fresh:
-                    embedder.check()
-                self._vectors = VectorIndex.open(directory, embedder)
-            except Unavailable as error:
-                self._table = None
-                self.notices.append(f"{error.what} {error.remedy}")
+                index = part.open(directory)
             except IndexDamaged as error:
                 self.notices.append(f"{error.what} It was made again.")
                 _remove(directory)
-                self._vectors = VectorIndex.open(directory, embedder)
-        return self._vectors
+                index = part.open(directory)
+            self._open[part.name] = index
+        return index
 
     def discard_vectors(self, error: IndexDamaged) -> None:
         """They turned out damaged in the middle of a question: it is answered without, the next one makes them anew."""
         with self.lock:
-            if self._vectors is not None:
-                directory = self._vectors.directory
-                self._vectors.close()
-                self._vectors = None
+            if (vectors := self.vectors) is not None:
+                del self._open[vectors.directory.name]
+                vectors.close()
                 self._level = None
-                _remove(directory)
+                _remove(vectors.directory)
             self.notices.append(f"{error.what} This answer goes by the words alone; the next one makes it again.")
 
     def _open_catalog(self) -> Catalog:
@@ -157,7 +202,7 @@ class Indexes:
                     return self._bring(seen)
             except IndexDamaged as error:
                 self.notices.append(f"An index was damaged ({error}) and was made again.")
-                self.drop()
+                self._discard()
                 return self._bring()
             except Unavailable:
                 if not self._reopen_if_deleted():
@@ -202,7 +247,7 @@ class Indexes:
             self._generation = generation
             self._close()
             return True
-        for held in (self._catalog, self._lexical, self._vectors):
+        for held in (self._catalog, *self._open.values()):
             if held is not None and not held.directory.exists():
                 self._close()
                 return True
@@ -214,9 +259,8 @@ class Indexes:
         if seen is not None and present == self._level:
             return seen
         done = CatchUp(self.repository, self.catalog, self._progress, self.admit).run(seen)
-        self._feed_lexical()
-        if self.vectors is not None:
-            bring(self.catalog, self.vectors, self._identity(), self._progress)
+        for part in self.active().awaited:
+            self._follow(part)
         if done.changed and done.rebuilt:
             self._write_manifests(int((time.monotonic() - started) * 1000))
         if done.snapshot is seen and not done.changed:
@@ -226,10 +270,29 @@ class Indexes:
     def _present(self, seen: Snapshot) -> tuple[object, ...]:
         """What a catch-up looks at, and whether anybody has written to an index since: equal means nothing to do."""
         ledger = self.repository.store.ref(LEDGER_REF)
-        return seen.commit, seen.seq, len(seen.tail), ledger, self.catalog.mark(), self.lexical.mark()
+        chosen = self.serving_record.mark()
+        return seen.commit, seen.seq, len(seen.tail), ledger, self.catalog.mark(), self.lexical.mark(), chosen
 
-    def _feed_lexical(self) -> None:
-        self._feeding().bring()
+    def _follow(self, part: Part) -> None:
+        """Brings one index up to the catalog."""
+        if (index := self.opened(part)) is not None:
+            part.bring(self.catalog, index, self._identity(), self._progress)
+
+    def bring(self, recipe: NamedRecipe) -> None:
+        """Brings every index of a recipe up to the catalog, whichever is active. Raises what its parts raise."""
+        with self.lock:
+            for part in recipe.parts:
+                part.bring(self.catalog, self._opened(part), self._identity(), self._progress)
+                self.describe(part, 0)
+
+    def behind(self) -> Part | None:
+        """What the active recipe has in the background and is not up to the catalog; None when all is well."""
+        active = self.active()
+        part = active.vectors if active.remote else None
+        with self.lock:
+            if part is None or self.vectors is None or part.is_level(self.catalog, self._opened(part)):
+                return None
+        return part
 
     def _feeding(self) -> Feeding:
         return Feeding(self.catalog, self.lexical, self._identity(), self._progress)
@@ -242,10 +305,6 @@ class Indexes:
             self.catalog.set_state(identity=identity)
         return identity
 
-    def _recipes(self) -> tuple[Recipe, ...]:
-        """Those of the indexes that there should be."""
-        return (CATALOG, LexicalIndex.recipe()) if self._table is None else (CATALOG, LexicalIndex.recipe(), VECTORS)
-
     # What people ask and tell
 
     def serving(self) -> list[str]:
@@ -253,51 +312,20 @@ class Indexes:
         vectors = self.vectors
         return [self.lexical.directory.name, *([vectors.directory.name] if vectors else [])]
 
-    def status(self) -> list[IndexStatus]:
-        """Every index there is or should be, without changing any."""
-        with self.lock:
-            cache = self.repository.layout.cache
-            ours = {recipe.directory_name(): recipe for recipe in self._recipes()}
-            found = {path.name for path in cache.iterdir() if path.is_dir()} if cache.is_dir() else set()
-            return [self._status(cache / name, ours.get(name), name in found) for name in sorted(found | set(ours))]
-
-    def _status(self, directory: Path, recipe: Recipe | None, exists: bool) -> IndexStatus:
-        size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file()) if exists else 0
-        if not exists:
-            return IndexStatus(directory.name, recipe, "missing", {}, {}, None, None, 0)
-        try:
-            manifest = read_manifest(directory)
-        except IndexDamaged:
-            return IndexStatus(directory.name, recipe, "damaged", {}, {}, None, None, size)
-        if recipe is None:
-            other = manifest.recipe if manifest else None
-            return IndexStatus(directory.name, other, "foreign", {}, {}, None, None, size)
-        inputs, counts, state = self._inside(recipe)
-        built, took = (manifest.built_at, manifest.took_ms) if manifest else (None, None)
-        return IndexStatus(directory.name, recipe, state, inputs, counts, built, took, size)
-
-    def _inside(self, recipe: Recipe) -> tuple[dict[str, str], dict[str, int], str]:
-        """(inputs, counts, state) of one of our own indexes as it stands."""
-        snapshot = self.repository.snapshot()
-        catalog = self.catalog
-        inputs = {name: catalog.state(name) or "" for name in ("commit", "seq", "ledger")}
-        fresh = inputs["commit"] == (snapshot.commit or "") and int(inputs["seq"] or 0) >= snapshot.seq
-        if recipe == CATALOG:
-            counts = {"notes": catalog.count_notes(), "journal": catalog.count_entries()}
-            return inputs, counts, "fresh" if fresh else "behind"
-        index = self.vectors if recipe == VECTORS and self.vectors is not None else self.lexical
-        state = index.state()
-        last = catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0]
-        level = state.get("catalog") == catalog.state("identity") and int(state.get("feed", "0")) >= last
-        counted = index.counts()
-        counts = {"live": counted.live, "retired": counted.retired}
-        return inputs, counts, "fresh" if fresh and level else "behind"
-
     def _write_manifests(self, took_ms: int) -> None:
-        now = format_instant(self._context.now().replace(microsecond=0))
-        for recipe in self._recipes():
-            inputs, counts, _ = self._inside(recipe)
-            Manifest(recipe, inputs, now, took_ms, counts).write(self._directory(recipe))
+        inputs = {name: self.catalog.state(name) or "" for name in ("commit", "seq", "ledger")}
+        counts = {"notes": self.catalog.count_notes(), "journal": self.catalog.count_entries()}
+        Manifest(CATALOG, inputs, self._now(), took_ms, counts).write(self.catalog.directory)
+        for part in self.active().awaited:
+            if part.name in self._open:
+                self.describe(part, took_ms)
+
+    def describe(self, part: Part, took_ms: int) -> None:
+        """Writes the manifest of an index, which is as far as the catalog."""
+        described(self.catalog, part, self._opened(part), self._now(), took_ms)
+
+    def _now(self) -> str:
+        return format_instant(self._context.now().replace(microsecond=0))
 
     def drop(self, name: str | None = None) -> list[str]:
         """Deletes every index, or the directory `name`; returns what was deleted. Nothing is lost by it."""
@@ -311,27 +339,38 @@ class Indexes:
             return gone
 
     def rebuild(self) -> Snapshot:
-        """Makes every index again from the notes."""
+        """Makes the catalog and every index of the active recipe again from the notes; what stands beside it stays."""
         with self.lock:
-            self.drop()
+            self._discard()
             return self.catch_up()
+
+    def _discard(self) -> None:
+        self._close()
+        for recipe in (CATALOG, *(part.recipe for part in self.active().parts)):
+            if (directory := self._directory(recipe)).exists():
+                _remove(directory)
 
     def _close(self) -> None:
         self._gathering = None
         if self._catalog is not None:
             self._catalog.close()
             self._catalog = None
-        if self._lexical is not None:
-            self._lexical.close()
-            self._lexical = None
-        if self._vectors is not None:
-            self._vectors.close()
-            self._vectors = None
+        for index in self._open.values():
+            index.close()
+        self._open.clear()
         self._level = None
 
     def close(self) -> None:
         with self.lock:
             self._close()
+
+
+def described(catalog: Catalog, part: Part, index: ContentIndex, now: str, took_ms: int) -> None:
+    """Writes the manifest of an index that is as far as the catalog."""
+    counted = index.counts()
+    inputs = {name: catalog.state(name) or "" for name in ("commit", "seq", "ledger")}
+    counts = {"live": counted.live, "retired": counted.retired}
+    Manifest(part.recipe, inputs, now, took_ms, counts).write(index.directory)
 
 
 def _remove(directory: Path) -> None:

@@ -80,13 +80,20 @@ class Near:
 class VectorIndex:
     """An open vector index. Usable from several threads; several processes may hold it open."""
 
-    def __init__(self, connection: sqlite3.Connection, directory: Path, embedder: Embedder) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, directory: Path, embedder: Embedder, close: Callable[[], None] | None,
+        calibrated: bool,
+    ) -> None:  # fmt: skip
         self.directory = directory
         self.embedder = embedder
+        self.calibrated = calibrated
+        self._closes = close
         self._db = connection
         self._lock = threading.RLock()
         self._view: View | None = None
         self._mapped: mmap.mmap | None = None
+        # Held open: when `.memoranda/` is deleted under our hands, nothing is written into what takes its place.
+        self._file = os.open(directory / VECTORS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     @staticmethod
     def recipe(embedder: Embedder | type[Embedder]) -> Recipe:
@@ -94,8 +101,13 @@ class VectorIndex:
         return Recipe("vectors", 1, {"format": _FORMAT, "nearest": _NEAREST, **dict(embedder.params)})  # type: ignore[arg-type]
 
     @staticmethod
-    def open(directory: Path, embedder: Embedder) -> VectorIndex:
+    def open(
+        directory: Path, embedder: Embedder, *, close: Callable[[], None] | None = None, calibrated: bool = False
+    ) -> VectorIndex:
         """Opens the index of a directory; makes it when there is none.
+
+        `close` is called when it is closed; `calibrated` says that its state tells from which likeness on something is
+        shown (see `calibration`).
 
         Raises:
             IndexDamaged: the file is not an index that this version can read; remove it and build it anew.
@@ -103,7 +115,7 @@ class VectorIndex:
         db = open_cache(directory / FILE, _SCHEMA, _FORMAT, _WHAT)
         with named_errors(_WHAT):
             db.execute("PRAGMA secure_delete=ON")  # a code tells about its text: dropped, its bytes are overwritten
-        return VectorIndex(db, directory, embedder)
+        return VectorIndex(db, directory, embedder, close, calibrated)
 
     def close(self) -> None:
         with self._lock:
@@ -112,8 +124,18 @@ class VectorIndex:
             if self._mapped is not None:
                 self._mapped.close()
                 self._mapped = None
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+                if self._closes is not None:
+                    self._closes()
 
     # What is in it
+
+    def mark(self) -> tuple[int, int]:
+        """Another one after every change, by this process or another."""
+        with self._lock, named_errors(_WHAT):
+            return self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
 
     def state(self) -> dict[str, str]:
         """What the last `apply` said that it reached."""
@@ -248,14 +270,10 @@ class VectorIndex:
     def _write(self, number: int, data: bytes) -> None:
         """Puts vectors in their place in the file."""
         try:
-            file = os.open(self.directory / VECTORS, os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                at = number * self.embedder.dimensions
-                while data:
-                    written = os.pwrite(file, data, at)
-                    data, at = data[written:], at + written
-            finally:
-                os.close(file)
+            at = number * self.embedder.dimensions
+            while data:
+                written = os.pwrite(self._file, data, at)
+                data, at = data[written:], at + written
         except OSError as error:
             raise Unavailable(f"{_WHAT} cannot be written now.", why=str(error), remedy="Try again.") from error
 
@@ -267,8 +285,7 @@ class VectorIndex:
                 self._mapped.close()
                 self._mapped = None
             try:
-                with (self.directory / VECTORS).open("rb") as file:
-                    self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._mapped = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
             except (OSError, ValueError) as error:
                 raise damaged(_WHAT, str(error)) from error
         mapped = self._mapped
@@ -322,6 +339,13 @@ class VectorIndex:
         return found
 
     # Searching
+
+    def vectors_of(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The vectors of these documents; those that have none are left out."""
+        with self._reading():
+            placed = self._placed([raw_key(key) for key in keys])
+            vectors = self._vectors([number for _, _, number in placed])
+            return {key.hex(): vector for (key, _, _), vector in zip(placed, vectors, strict=True)}
 
     def search(
         self, text: str, weigh: Callable[[str], float], facets: Sequence[Sequence[str]] = (), *,

@@ -11,6 +11,7 @@ from memoranda.home.ledger import Pen
 from memoranda.home.settings import Settings
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.keepout import kept_out, refused
+from memoranda.index.status import index_states
 from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.admission import admit
@@ -77,8 +78,8 @@ def _indexes(home: OpenHome) -> Iterator[Finding]:
         "damaged": ("warning", "cannot be read", "`memoranda doctor --fix` throws it away; it is made again."),
         "foreign": ("warning", "was made by another recipe or version", "`memoranda doctor --fix` throws it away."),
     }
-    for status in home.indexes.status():
-        if status.state in states:
+    for status in index_states(home.indexes):
+        if status.state in states and (status.serves or status.state in ("damaged", "foreign")):
             severity, what, remedy = states[status.state]
             yield Finding(f"index_{status.state}", severity, status.name, f"The index {what}.", remedy)
 

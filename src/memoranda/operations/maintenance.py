@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memoranda.context import Context
 from memoranda.errors import NotFound
-from memoranda.index.indexes import IndexStatus
+from memoranda.index.status import IndexStatus, index_states
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.values import dataclass
@@ -36,7 +36,7 @@ def index_status(context: Context, space: Space) -> list[HomeIndexes]:
     """Every index of every open Home, as it stands: nothing is caught up by asking."""
     pass_guards(context, Call("index status"))
     return [
-        HomeIndexes(home.name, str(home.repository.layout.cache), tuple(home.indexes.status()))
+        HomeIndexes(home.name, str(home.repository.layout.cache), tuple(index_states(home.indexes)))
         for home in space.homes()
     ]
 
@@ -47,7 +47,7 @@ def index_rebuild(context: Context, space: Space) -> list[HomeIndexes]:
     home = space.one()
     home.repository.look(context)
     home.indexes.rebuild()
-    return [HomeIndexes(home.name, str(home.repository.layout.cache), tuple(home.indexes.status()))]
+    return [HomeIndexes(home.name, str(home.repository.layout.cache), tuple(index_states(home.indexes)))]
 
 
 def index_drop(context: Context, space: Space, name: str | None = None) -> list[HomeIndexes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from memoranda.errors import IndexDamaged, InvalidPointer
+from memoranda.errors import IndexDamaged, InvalidPointer, Unavailable
 from memoranda.index.indexes import Indexes
 from memoranda.index.lexical import Scores
 from memoranda.index.rows import Brief, EntryRow, Said, Shown
@@ -84,6 +84,8 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
             return _answer(candidates, home, wanted, question, scores, alike)
         except IndexDamaged as error:
             indexes.discard_vectors(error)
+        except Unavailable as error:  # a server that does not answer
+            indexes.notices.append(f"{error.what} This answer goes by the words alone.")
     return _answer(_Candidates(indexes, wanted), home, wanted, question, scores, None)
 
 

@@ -20,20 +20,29 @@ _NEAREST = 30
 class Likeness:
     """The vectors' view of one question."""
 
-    def __init__(self, near: Near, language: str) -> None:
+    def __init__(self, near: Near, floors: tuple[float, float], usual: float = 0.0) -> None:
+        """`floors` as above; `usual` is the cosine of documents that have nothing to do with each other."""
         self._near = near
-        self.floor, self.alone = _FLOORS[language]
+        self.floor, self.alone = (self._beyond(floor, usual) for floor in floors)
+        self._usual = usual
+
+    @staticmethod
+    def _beyond(cosine: float, usual: float) -> float:
+        """How far it lies above what is usual, from 0 to 1."""
+        return max((cosine - usual) / (1 - usual), 0.0)
 
     def further(self, known: Iterable[str], accept: Accept | None, *, passages: bool) -> list[str]:
         """The nearest documents that may be shown and that words did not find, in the order of their keys."""
         held = set(known)
         near = self._near.nearest(_NEAREST, passages=passages)
-        keys = sorted(key for key, cosine in near if cosine >= self.floor and key not in held)
+        keys = sorted(
+            key for key, cosine in near if self._beyond(cosine, self._usual) >= self.floor and key not in held
+        )
         return sorted(accept(keys)) if keys and accept is not None else keys
 
     def of(self, keys: Sequence[str]) -> dict[str, float]:
         """The cosine of each document with the question; opposites count as unrelated."""
-        return {key: max(cosine, 0.0) for key, cosine in self._near.of(keys).items()}
+        return {key: self._beyond(cosine, self._usual) for key, cosine in self._near.of(keys).items()}
 
 
 def likeness(
@@ -43,4 +52,8 @@ def likeness(
     idf = {group.word: weight for group, weight in zip(scores.query.groups, scores.idf, strict=True)}
     usual = sum(idf.values()) / len(idf)
     near = vectors.search(question.text, lambda word: idf.get(fold(word), usual), facets, include_retired=former)
-    return Likeness(near, language_of(question.text))
+    if vectors.calibrated:
+        from memoranda.index.calibration import calibration
+
+        return Likeness(near, *calibration(vectors))
+    return Likeness(near, _FLOORS[language_of(question.text)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import threading
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,8 @@ _FORMAT = 1
 _FINER = 1 << 20  # what the numbers of an answer are multiplied with before they become whole ones
 _AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
 _MOST_ANSWER = 256 << 20  # bytes
+_PATIENCE = 3.0  # seconds that a question waits: whoever asks is answered by words then
+_REST = 30.0  # seconds for which a server that did not answer a question is not asked another
 
 Send = Callable[[str, bytes, Mapping[str, str], float], tuple[int, Mapping[str, str], bytes]]
 """Posts a body to an address with headers, waiting so many seconds: status, headers in lower case, body."""
@@ -63,7 +66,11 @@ class EndpointEmbedder:
         self._prefixes = prefixes
         self._send = send or _post
         self._sleep = sleep
+        self._lock = threading.Lock()
+        self._rests_until = 0.0
         self._cache = open_cache(cache / "embeddings.sqlite", _SCHEMA, _FORMAT, _WHAT) if cache is not None else None
+        if self._cache is not None:
+            self._cache.execute("PRAGMA secure_delete = ON")
 
     @property
     def params(self) -> Mapping[str, object]:
@@ -84,19 +91,34 @@ class EndpointEmbedder:
             Unavailable: the server does not answer, refuses, or answers something else than vectors.
         """
         texts = [f"{passage.title}\n{passage.text}" if passage.title else passage.text for passage in passages]
-        return self._all([self._prefixes[0] + text[: self._characters] for text in texts])
+        prefix, most = self._prefixes[0], self._characters
+        return self._all([prefix + text[:most] for text in texts], self._wait, self._tries)
 
     def embed_question(self, text: str, weigh: Weigh) -> bytes:  # noqa: ARG002
-        return self._all([self._prefixes[1] + text[: self._characters]])[0]
+        """See `Embedder.embed_question`; asked once and not for long. Unavailable, see `embed`."""
+        asked = [self._prefixes[1] + text[: self._characters]]
+        if time.monotonic() < self._rests_until and self._name(asked[0]) not in self._kept([self._name(asked[0])]):
+            raise self._silent("it did not answer a moment ago")
+        try:
+            return self._all(asked, min(self._wait, _PATIENCE), 1)[0]
+        except Unavailable:
+            self._rests_until = time.monotonic() + _REST
+            raise
 
-    def _all(self, texts: Sequence[str]) -> list[bytes]:
+    def forget(self) -> None:
+        """Forgets every answer: something that was embedded is to be forgotten, and the cache knows no documents."""
+        if self._cache is not None:
+            with named_errors(_WHAT), self._lock:
+                self._cache.execute("DELETE FROM vectors")
+
+    def _all(self, texts: Sequence[str], wait: float, tries: int) -> list[bytes]:
         names = [self._name(text) for text in texts]
         found = self._kept(names)
         missing = {name: text for name, text in zip(names, texts, strict=True) if name not in found and text.strip()}
         order = list(missing)
         for at in range(0, len(order), self._batch):
             some = order[at : at + self._batch]
-            vectors = self._asked([missing[name] for name in some])
+            vectors = self._asked([missing[name] for name in some], wait, tries)
             fresh = dict(zip(some, vectors, strict=True))
             self._keep(fresh)
             found |= fresh
@@ -112,19 +134,19 @@ class EndpointEmbedder:
     def _kept(self, names: Sequence[bytes]) -> dict[bytes, bytes]:
         if self._cache is None:
             return {}
-        with named_errors(_WHAT):
+        with named_errors(_WHAT), self._lock:
             return dict(among(self._cache, "SELECT name, vector FROM vectors WHERE name IN (?*)", names))
 
     def _keep(self, fresh: Mapping[bytes, bytes]) -> None:
         if self._cache is not None:
-            with named_errors(_WHAT):
+            with named_errors(_WHAT), self._lock:
                 self._cache.execute("BEGIN IMMEDIATE")
                 self._cache.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", list(fresh.items()))
                 self._cache.execute("COMMIT")
 
     # The server
 
-    def _asked(self, texts: Sequence[str]) -> list[bytes]:
+    def _asked(self, texts: Sequence[str], wait: float, tries: int) -> list[bytes]:
         body = json.dumps({"model": self._model, "input": list(texts), "encoding_format": "float"}).encode()
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self._key:
@@ -132,12 +154,12 @@ class EndpointEmbedder:
         why = ""
         retry: str | None = None
         uneven = 0.75 + hashlib.sha256(body).digest()[0] / 512  # so that two that failed together come back apart
-        for attempt in range(self._tries):
+        for attempt in range(tries):
             if attempt:
                 self._sleep(_pause(attempt, retry, uneven))
             retry = None
             try:
-                status, told, answer = self._send(self._url, body, headers, self._wait)
+                status, told, answer = self._send(self._url, body, headers, wait)
             except OSError as error:
                 why = f"{type(error).__name__}: {error}"
                 continue
@@ -150,8 +172,11 @@ class EndpointEmbedder:
                     f"The embedding server {self._url} refuses.", why=why,
                     remedy="Check its address, the model's name and the key.",
                 )  # fmt: skip
-        raise Unavailable(
-            f"The embedding server {self._url} does not answer.", why=f"{why}, {self._tries} times",
+        raise self._silent(why if tries == 1 else f"{why}, {tries} times")
+
+    def _silent(self, why: str) -> Unavailable:
+        return Unavailable(
+            f"The embedding server {self._url} does not answer.", why=why,
             remedy="Recall goes on without it; try again when the server is there.",
         )  # fmt: skip
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 import struct
 import sys
 from array import array
@@ -50,7 +51,8 @@ _WIDE = 100_000  # pieces whose sum may need more than 32 bits
 _ROW = f"<{DIMENSIONS}e"
 _WORD = lazy(r"[^\W_]+")
 _SMALL = ENGLISH | ENGLISH_ONLY | FRENCH | FRENCH_ONLY
-_FILE = "pieces.bin"
+_FILE = f"{_WEIGHTS_SHA256[:12]}.pieces"
+_CHECKED = f"{_WEIGHTS_SHA256[:12]}.checked"
 
 
 def installed() -> Path | None:
@@ -66,7 +68,8 @@ class StaticEmbedder:
 
     Args:
         folder: the package's, see `installed`.
-        directory: where the list of pieces is kept in a form that is quickly opened; it is made when it is missing.
+        directory: where the list of pieces is kept in a form that is quickly opened, and that the table was checked;
+            both are made when they are missing.
     """
 
     dimensions = DIMENSIONS
@@ -101,12 +104,25 @@ class StaticEmbedder:
         return scaled([round(number * 64) for number in total])
 
     def check(self) -> None:
-        """Reads the table. Raises Unavailable when its bytes are not those that the recipe names."""
+        """Raises Unavailable when the table's bytes are not those that the recipe names: another version of the
+        package never continues what this one began. The same file is read for it once."""
+        file = (self._folder / _WEIGHTS).stat()
+        seen = f"{file.st_size} {file.st_mtime_ns} {file.st_ino}"
+        note = self._directory / _CHECKED
+        try:
+            if note.read_text(encoding="ascii") == seen:
+                return
+        except (FileNotFoundError, UnicodeDecodeError):
+            pass
         if hashlib.sha256((self._folder / _WEIGHTS).read_bytes()).hexdigest() != _WEIGHTS_SHA256:
             raise Unavailable(
                 "The table of the package wordllama is not the one that vectors are made with.",
                 remedy="Install a version that pyproject.toml allows; meanwhile recall goes by the words alone.",
             )
+        self._directory.mkdir(parents=True, exist_ok=True)
+        draft = self._directory / f"{_CHECKED}.{os.getpid()}"
+        draft.write_text(seen, encoding="ascii")
+        draft.replace(note)
 
     def _one(self, passage: Passage) -> bytes:
         return scaled(self._sum(self._all_pieces(passage)))
@@ -238,7 +254,8 @@ def _write_pieces(source: Path, target: Path) -> None:
         at += len(piece)
         ends.append(at)
     places = array("I", [place for _, place in pieces])
-    draft = target.with_suffix(".tmp")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f"{target.name}.{os.getpid()}")
     head = struct.pack("<II", len(pieces), at)
     draft.write_bytes(b"".join([head, ends.tobytes(), places.tobytes(), *(piece for piece, _ in pieces)]))
     draft.replace(target)

@@ -1,0 +1,116 @@
+"""The recipes that people choose between, by name: each asks for a set of indexes.
+
+`words` is the lexical index alone; `static` adds vectors from the bundled table; `endpoint:NAME` adds vectors of a
+model behind a server that the person's own settings name. A recipe's digest stands on those of its indexes: another
+model, another version of the code or another library is another recipe, whatever its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.errors import InvalidInput, NotFound, Unavailable
+from memoranda.index import embedding_feed
+from memoranda.index.catalog import Catalog
+from memoranda.index.content import ContentIndex, Part, Progress
+from memoranda.index.embedding.static import StaticEmbedder, installed
+from memoranda.index.feeding import Feeding
+from memoranda.index.lexical import LexicalIndex
+from memoranda.index.recipe import Recipe
+from memoranda.index.vectors import VectorIndex
+from memoranda.values import dataclass
+
+if TYPE_CHECKING:
+    from memoranda.index.endpoints import Endpoint
+
+WORDS, STATIC, ENDPOINT = "words", "static", "endpoint:"
+KNOWN = f"`{WORDS}`, `{STATIC}` and `{ENDPOINT}NAME`"
+
+FindEndpoint = Callable[[str], "Endpoint | None"]
+"""The server that the person's settings call so, if this Home's texts may be sent there."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRecipe:
+    """A name and the indexes that it asks for, the lexical one first.
+
+    With `remote` its vectors come from a server: they are brought up in the background, and no recall waits for them.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    remote: bool = False
+
+    @property
+    def lexical(self) -> Part:
+        return self.parts[0]
+
+    @property
+    def vectors(self) -> Part | None:
+        return next((part for part in self.parts if part.recipe.name == "vectors"), None)
+
+    @property
+    def awaited(self) -> tuple[Part, ...]:
+        """The parts that a recall waits for."""
+        return tuple(part for part in self.parts if not (self.remote and part.recipe.name == "vectors"))
+
+    def digest(self) -> str:
+        """12 hex characters that stand for everything that determines an answer of its indexes."""
+        return Recipe(self.name, 1, {"indexes": [part.recipe.digest() for part in self.parts]}).digest()[:12]
+
+
+def default_name() -> str:
+    """The recipe of a Home in which none was chosen: with vectors where the bundled table is installed."""
+    return STATIC if installed() is not None else WORDS
+
+
+def find_recipe(name: str, models: Path, endpoint: FindEndpoint) -> NamedRecipe:
+    """The recipe with this name; `models` is the folder for what models need and no index is.
+
+    Raises:
+        NotFound: there is none. InvalidInput: it cannot be one.
+        Unavailable: what it needs is not there (the package with the table, the settings of the server).
+    """
+    words = Part(LexicalIndex.recipe(), LexicalIndex.open, _bring_words)
+    if name == WORDS:
+        return NamedRecipe(name, (words,))
+    if name == STATIC:
+        folder = installed()
+        if folder is None:
+            raise Unavailable(
+                f"The recipe {STATIC} needs the package wordllama, which is not installed.",
+                remedy='Install it: `pip install "memoranda[vectors]"`.',
+            )
+        vectors = Part(VectorIndex.recipe(StaticEmbedder), partial(_open_static, folder, models), embedding_feed.bring)
+        return NamedRecipe(name, (words, vectors))
+    if not name.startswith(ENDPOINT):
+        raise NotFound(f"There is no recipe {name!r}.", remedy=f"There are {KNOWN}.")
+    server = name.removeprefix(ENDPOINT)
+    if not server:
+        raise InvalidInput(
+            f"The recipe {name!r} names no server.", remedy="Name one of `[embedders]`: `endpoint:NAME`."
+        )
+    told = endpoint(server)
+    if told is None:
+        raise Unavailable(
+            f"The recipe {name} cannot be used here.",
+            why=f"Your settings have no `[embedders.{server}]`, or you never let this Home's texts be sent there.",
+            remedy=f"Describe the server in your own config.toml, then run `memoranda index add {name}`.",
+        )
+    from memoranda.index.endpoints import bring_vectors, open_vectors, vectors_recipe  # here: few have one
+
+    vectors = Part(vectors_recipe(told), partial(open_vectors, told, models), partial(bring_vectors, batch=told.batch))
+    return NamedRecipe(name, (words, vectors), remote=True)
+
+
+def _bring_words(catalog: Catalog, index: LexicalIndex, identity: str, progress: Progress | None) -> None:
+    Feeding(catalog, index, identity, progress).bring()
+
+
+def _open_static(folder: Path, models: Path, directory: Path) -> ContentIndex:
+    embedder = StaticEmbedder(folder, models)
+    embedder.check()
+    return VectorIndex.open(directory, embedder)

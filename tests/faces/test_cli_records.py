@@ -56,6 +56,18 @@ def test_journal_import_takes_what_is_good_and_names_what_is_not(person: Person)
     assert person.refused("journal", "import", "missing.jsonl", *home, code=4)["code"] == "memory_not_found"
 
 
+def test_journal_import_of_nothing_but_damaged_lines_is_no_success(person: Person) -> None:
+    home = ["--home", str(person.home())]
+    file = person.work / "talk.jsonl"
+    file.write_text("{broken\n[1, 2\n")
+    said = person.json("journal", "import", str(file), *home, code=2)
+    assert [row["line"] for row in said["damaged"]] == [1, 2], "they are named all the same"
+    result = person.run("journal", "import", str(file), *home)
+    assert result.returncode == 2 and "Wrote 0 entries" in result.stdout and "line 2:" in result.stdout
+    file.write_text("")
+    assert person.json("journal", "import", str(file), *home)["written"] == 0, "an empty file is no damage"
+
+
 # Chains, lists, log
 
 

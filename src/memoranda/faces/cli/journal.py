@@ -9,6 +9,7 @@ from pathlib import Path
 from memoranda.faces.cli.frame import Command, Frame, Parser, a_time, counted, the_text, who_options
 
 _ROWS = 10
+_NOTHING_TAKEN = 2  # as for any input that cannot be taken as it is
 
 
 def _append_options(parser: Parser) -> None:
@@ -53,7 +54,7 @@ def _import(frame: Frame, args: argparse.Namespace) -> int:
             yield f"  … and {len(done.damaged) - _ROWS:,} more (--json names all)"
 
     frame.answer(done.json(), lines())
-    return 0
+    return _NOTHING_TAKEN if done.damaged and not (done.written or done.present) else 0
 
 
 COMMANDS = {
@@ -66,7 +67,7 @@ COMMANDS = {
     "journal import": Command(
         "Takes a conversation into the journals. Every good line is taken, every damaged one named; a second "
         "time nothing is added. What tools brought in and what models thought is not conversation and is "
-        "passed over.",
+        "passed over. Exits with 2 when every line is damaged.",
         _import_options,
         _import,
         "memoranda journal import conversation.jsonl --agent cleo",

@@ -20,6 +20,7 @@ from memoranda.home.record import Record
 from memoranda.home.repository import Admit, Repository, everything
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
+from memoranda.index.journal_mode import transaction
 from memoranda.index.testimony import Line, take_in
 from memoranda.index.version import Version
 from memoranda.notes.journal import is_journal_path
@@ -71,8 +72,7 @@ class CatchUp:
         snapshot, ledger = seen or repository.snapshot(), repository.store.ref(LEDGER_REF)
         if self._reflects(snapshot, ledger):
             return CaughtUp(snapshot, False)
-        catalog.db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(catalog.db):
             # Seen again now that nobody else writes: another process may have gone further while we waited.
             snapshot, ledger = repository.snapshot(), repository.store.ref(LEDGER_REF)
             changed, rebuilt = not self._reflects(snapshot, ledger), None
@@ -80,10 +80,6 @@ class CatchUp:
                 repository.make_durable()  # a catalog ahead of the log would lie after a loss of power
                 rebuilt = self._take_in(snapshot, ledger)
                 catalog.set_state(commit=snapshot.commit or "", seq=str(snapshot.seq), ledger=ledger or "")
-            catalog.db.execute("COMMIT")
-        finally:
-            if catalog.db.in_transaction:
-                catalog.db.execute("ROLLBACK")
         return CaughtUp(snapshot, changed, rebuilt)
 
     def ahead(self) -> bool:

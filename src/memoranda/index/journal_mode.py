@@ -71,6 +71,19 @@ def _create(db: sqlite3.Connection, schema: str, form: int) -> None:
     db.execute("COMMIT")
 
 
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """One change of a cache: all that is done inside it, or nothing when it raises."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _PASSING = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 

@@ -29,7 +29,7 @@ from memoranda.index._store import LIVE, RETIRED, SCHEMA, View, read_view
 from memoranda.index._write import Writer
 from memoranda.index.analysis import ANALYSIS_VERSION, Query
 from memoranda.index.documents import Applied, Document
-from memoranda.index.journal_mode import damaged, named_errors, open_cache
+from memoranda.index.journal_mode import damaged, named_errors, open_cache, transaction
 from memoranda.index.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -155,32 +155,26 @@ class LexicalIndex:
             ValueError: a key is not 40 hex characters.
             IndexDamaged, Unavailable: the file cannot be read, or not be written now.
         """
-        with self._lock, named_errors(_WHAT):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                writer = Writer(self._db, self._refreshed(), self._refreshed)
-                applied = writer.apply(add, retire, revive, drop, bulk)
-                if state is not None:
-                    self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(state.items()))
-                self._db.execute("COMMIT")
-            except BaseException:
-                self._view = None
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-            return applied
+        with self._changing() as writer:
+            applied = writer.apply(add, retire, revive, drop, bulk)
+            if state is not None:
+                self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(state.items()))
+        return applied
 
     def compact(self) -> None:
         """Makes as few segments as possible, and forgets dropped documents for good."""
+        with self._changing() as writer:
+            writer.compact()
+
+    @contextmanager
+    def _changing(self) -> Iterator[Writer]:
+        """One change, in a transaction; a view that was read inside it is not kept when it fails."""
         with self._lock, named_errors(_WHAT):
-            self._db.execute("BEGIN IMMEDIATE")
             try:
-                Writer(self._db, self._refreshed(), self._refreshed).compact()
-                self._db.execute("COMMIT")
+                with transaction(self._db):
+                    yield Writer(self._db, self._refreshed(), self._refreshed)
             except BaseException:
                 self._view = None
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
                 raise
 
     # Searching

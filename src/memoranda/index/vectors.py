@@ -30,9 +30,10 @@ from pathlib import Path
 from memoranda.errors import Unavailable
 from memoranda.index import _chunks
 from memoranda.index._chunks import Chunk, View
+from memoranda.index.among import among
 from memoranda.index.documents import KEY, Applied, Document, raw_key
 from memoranda.index.embedding import Embedder, Passage
-from memoranda.index.journal_mode import damaged, named_errors, open_cache
+from memoranda.index.journal_mode import damaged, named_errors, open_cache, transaction
 from memoranda.index.lexical import Counts
 from memoranda.index.recipe import Recipe
 
@@ -45,7 +46,6 @@ _OPEN = 256  # documents up to which a chunk takes more
 _CHUNK = 1024  # documents of a chunk when many come at once
 _NEAREST = 256  # codes whose vectors are compared: holds 85 % of the thirty nearest of 6,000, all of them of 600
 _PLAIN = 100_000  # documents up to which plain Python takes less than importing numpy
-_BATCH = 512
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -199,30 +199,33 @@ class VectorIndex:
             ValueError: a key is not 40 hex characters.
             IndexDamaged, Unavailable: the file cannot be read, or not be written now.
         """
+        added, changed, missing = 0, [0, 0, 0], []
+        with self._changing():
+            source = iter(add)
+            while batch := list(islice(source, _CHUNK)):
+                fresh, known = self._add(batch)
+                added, changed[1] = added + fresh, changed[1] + known
+            for n, keys, status in ((0, retire, RETIRED), (1, revive, LIVE), (2, drop, DROPPED)):
+                wanted = dict.fromkeys(raw_key(key) for key in keys)
+                found = self._mark(list(wanted), status)
+                changed[n] += len(found)
+                missing += [key.hex() for key in wanted if key not in found]
+            if state is not None:
+                self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(state.items()))
+            if added or any(changed):
+                self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation'")
+        return Applied(added, changed[0], changed[1], changed[2], tuple(missing))
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """One change, in a transaction; a view that was read inside it is not kept when it fails."""
         with self._lock, named_errors(_WHAT):
-            self._db.execute("BEGIN IMMEDIATE")
             try:
-                added, changed, missing = 0, [0, 0, 0], []
-                source = iter(add)
-                while batch := list(islice(source, _CHUNK)):
-                    fresh, known = self._add(batch)
-                    added, changed[1] = added + fresh, changed[1] + known
-                for n, keys, status in ((0, retire, RETIRED), (1, revive, LIVE), (2, drop, DROPPED)):
-                    wanted = dict.fromkeys(raw_key(key) for key in keys)
-                    found = self._mark(list(wanted), status)
-                    changed[n] += len(found)
-                    missing += [key.hex() for key in wanted if key not in found]
-                if state is not None:
-                    self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", list(state.items()))
-                if added or any(changed):
-                    self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation'")
-                self._db.execute("COMMIT")
+                with transaction(self._db):
+                    yield
             except BaseException:
                 self._view = None
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
                 raise
-            return Applied(added, changed[0], changed[1], changed[2], tuple(missing))
 
     def _add(self, documents: Sequence[Document]) -> tuple[int, int]:
         """Embeds those that are new; returns how many, and how many were known."""
@@ -331,12 +334,7 @@ class VectorIndex:
 
     def _placed(self, keys: Sequence[bytes]) -> list[tuple[bytes, int, int]]:
         """(key, chunk, number) of those that there are."""
-        found: list[tuple[bytes, int, int]] = []
-        for at in range(0, len(keys), _BATCH):
-            some = keys[at : at + _BATCH]
-            marks = ",".join("?" * len(some))
-            found += self._db.execute(f"SELECT key, chunk, number FROM documents WHERE key IN ({marks})", some)
-        return found
+        return list(among(self._db, "SELECT key, chunk, number FROM documents WHERE key IN (?*)", keys))
 
     # Searching
 

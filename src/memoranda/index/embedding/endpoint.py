@@ -19,7 +19,7 @@ from typing import Any
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.index.among import among
 from memoranda.index.embedding import Passage, Weigh, scaled
-from memoranda.index.journal_mode import named_errors, open_cache
+from memoranda.index.journal_mode import named_errors, open_cache, transaction
 
 _SCHEMA = "CREATE TABLE vectors (name BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;"
 _WHAT = "The cache of embeddings"
@@ -139,10 +139,8 @@ class EndpointEmbedder:
 
     def _keep(self, fresh: Mapping[bytes, bytes]) -> None:
         if self._cache is not None:
-            with named_errors(_WHAT), self._lock:
-                self._cache.execute("BEGIN IMMEDIATE")
+            with named_errors(_WHAT), self._lock, transaction(self._cache):
                 self._cache.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", list(fresh.items()))
-                self._cache.execute("COMMIT")
 
     # The server
 

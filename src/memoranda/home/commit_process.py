@@ -24,6 +24,7 @@ from memoranda.home.disk import DiskStore
 from memoranda.home.durable import FileLock
 from memoranda.home.git import Git
 from memoranda.home.layout import Layout, layout_of
+from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.log import IntakeLog
 from memoranda.home.worktree import Worktree
 
@@ -38,9 +39,10 @@ _IDLE = 2.0  # seconds without a record after which it ends
 class CommitProcess:
     """The process, seen from the one that may start it."""
 
-    def __init__(self, layout: Layout, replica: str) -> None:
+    def __init__(self, layout: Layout, replica: str, tip: LedgerTip) -> None:
         self._layout = layout
         self._replica = replica
+        self._tip = tip
         self._process: subprocess.Popen[bytes] | None = None
         self._failed = False
 
@@ -71,7 +73,7 @@ class CommitProcess:
             call = f"from {__name__} import main; main()"
             words = [str(self._layout.root.absolute()), self._replica, str(committer.GROUP), str(os.getpid())]
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", call, *words],
+                [sys.executable, "-P", "-c", call, *words, *self._tip.words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -102,15 +104,16 @@ class CommitProcess:
 
 def main() -> None:
     """Commits what the log holds until nothing more comes, or the process that started this one has ended."""
-    root, replica, most, parent = sys.argv[1:]
+    root, replica, most, parent, keys, home, _, place = sys.argv[1:]
     committer.GROUP = int(most)
     layout = layout_of(Path(root))
     store = DiskStore(layout, Git(layout), system_clock)
     log = IntakeLog(layout.own)
     activity = Activity(layout, store.refs, system_clock)
-    committing = Committer(layout, store, store.refs, log, replica, activity, Worktree(layout.root))
-    place = committing.position()
-    log.skip_to(place.segment, place.offset, place.seq)
+    tip = LedgerTip(Path(keys), home, replica, Path(place))
+    committing = Committer(layout, store, store.refs, log, replica, activity, Worktree(layout.root), tip)
+    done_to = committing.position()
+    log.skip_to(done_to.segment, done_to.offset, done_to.seq)
     erasings = layout.own / "erased" / "generation"
     generation = _changed(erasings)
     done, mark, heard, began = (0, 0), (0, 0), time.monotonic(), 0.0

@@ -17,6 +17,7 @@ from memoranda.home.activity import Activity
 from memoranda.home.durable import FileLock, write_durably
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, last_segment
+from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.log import HEAD_SIZE, IntakeLog
 from memoranda.home.objects import FILE_MODE, PROGRAM_MODE, GitObject, Signature, TreeEditor, commit_data, make_object
 from memoranda.home.record import FileChange, Record
@@ -64,6 +65,7 @@ class Committer:
         replica: str,
         activity: Activity,
         worktree: Worktree,
+        tip: LedgerTip,
     ) -> None:
         self._layout = layout
         self._store = store
@@ -72,6 +74,7 @@ class Committer:
         self._replica = replica
         self._activity = activity
         self._worktree = worktree
+        self._tip = tip
         self._threads = threading.Lock()
         self._handles: list[object] = []
         self._lock = FileLock(layout.own / "commit.lock")
@@ -140,6 +143,7 @@ class Committer:
         if self._store.get(group.ledger[1]) is None:
             return group.before
         self._store.move(moves)
+        self._keep(*group.ledger)
         return group.after
 
     # Committing
@@ -272,12 +276,18 @@ class Committer:
         if head is not None and head != main:
             moves.insert(0, RefMove(branch, main, head, f"memoranda: {len(todo)} record(s)"))
         self._store.move(moves)
+        self._keep(ledger_old, ledger_new)
         self.streak.follow(group)
         self.moved(main, head)
         self._release()
         self._fresh = {}
         self._log.forget(last.seq)
         return len(todo)
+
+    def _keep(self, old: str | None, new: str) -> None:
+        """Keeps where the ledger stands, unless it stood elsewhere before than was known: that is looked into first."""
+        if self._tip.read() in (None, old):
+            self._tip.write(new)
 
     def _release(self) -> None:
         while self._handles:

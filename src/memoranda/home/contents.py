@@ -15,9 +15,11 @@ from memoranda.home.draft import Snapshot
 from memoranda.home.erasing.erasures import Erasures, Leads, find_in_ledger
 from memoranda.home.git import Git
 from memoranda.home.history import Step, past_blobs, walk
+from memoranda.home.joining import segments
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout, layout_of
-from memoranda.home.ledger import Pen
+from memoranda.home.ledger import Pen, read_lines
+from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.log import IntakeLog
 from memoranda.home.marker import FORMAT, Marker, Replica, read_marker, replica_of
 from memoranda.home.objects import TreeEditor, read_tree
@@ -45,16 +47,26 @@ class Contents:
         self._git = Git(self.layout)
         self.store = DiskStore(self.layout, self._git, context.clock)
         self.worktree = Worktree(root)
-        self._log = IntakeLog(self.layout.own)
+        self.tip = LedgerTip(keys.folder, self.marker.id, self.replica.id, self.layout.common_dir.resolve())
+        self._log = IntakeLog(self.layout.own, self._last_number)
         self._activity = Activity(self.layout, self.store.refs, context.clock)
-        self._committer = Committer(
-            self.layout, self.store, self.store.refs, self._log, self.replica.id, self._activity, self.worktree
-        )
+        parts = self.layout, self.store, self.store.refs, self._log
+        self._committer = Committer(*parts, self.replica.id, self._activity, self.worktree, self.tip)
         self._trees: dict[str, TreeEditor] = {}
         place = self._committer.position()
         self._log.skip_to(place.segment, place.offset, place.seq)
         self._log.refresh()
         self.erasures = Erasures(self.layout.own / "erased", keys, self.marker.id)
+
+    def _last_number(self) -> int:
+        """The number of the last record of which this clone's ledger tells, also where it was cut back since."""
+        found = [0]
+        for commit in (self.tip.read(), self.store.ref(LEDGER_REF)):
+            for path, blob in (segments(self.store, commit) or {}).items():
+                if path.startswith(f"{self.replica.id}/"):
+                    numbers = (line.get("n") for line in read_lines(self._tree_data(blob)))
+                    found += [number for number in numbers if isinstance(number, int)]
+        return max(found)
 
     # What holds now
 

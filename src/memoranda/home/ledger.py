@@ -16,6 +16,7 @@ from memoranda.home.objects import GitObject, TreeEditor, make_object, read_tree
 from memoranda.values import dataclass
 
 SEGMENT_SIZE = 64 << 10
+REDACTED = "erased"  # how the words begin that an erasing has put in the place of others
 _ENCODER = json.JSONEncoder(separators=(",", ":"))  # once: `json.dumps` makes another one for every call
 
 

@@ -56,10 +56,15 @@ def boot_id() -> bytes:
 
 
 class IntakeLog:
-    """The log of one Home, shared by its threads and by other processes."""
+    """The log of one Home, shared by its threads and by other processes.
 
-    def __init__(self, folder: Path) -> None:
+    `former` gives the number of the last record before the first one, asked when there is no log yet: one that was
+    taken away goes on where it was, since what came later bears a higher number.
+    """
+
+    def __init__(self, folder: Path, former: Callable[[], int] = int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self._former_record = former
         self._folder = folder
         self._threads = threading.Lock()
         self._file_lock = FileLock(folder / "log.lock")
@@ -101,7 +106,7 @@ class IntakeLog:
             _DURABLE.pack_into(state, _DURABLE_AT, 0)
         found = sorted(int(p.stem) for p in self._folder.glob("*.log") if p.stem.isdigit())
         if not found:
-            self._make_segment(1, 0)
+            self._make_segment(1, self._former_record())
             sync_path(self._folder.parent)  # which holds our folder since a moment ago
             _pack_state(state, 1, HEAD_SIZE, HEAD_SIZE, self._this_boot)
             return state

@@ -28,6 +28,7 @@ from memoranda.home.history import walk
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, Pen, last_segment
+from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.log import IntakeLog
 from memoranda.home.objects import Signature, TreeEditor, commit_data, make_object, read_tree
 from memoranda.home.store import LEDGER_REF
@@ -53,6 +54,7 @@ class Pieces:
     keys: Keys
     home: str
     replica: str
+    tip: LedgerTip
 
     @property
     def folder(self) -> Path:

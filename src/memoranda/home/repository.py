@@ -26,6 +26,7 @@ from memoranda.home.keys import Keys
 from memoranda.home.looker import Looker
 from memoranda.home.outside import Found, Outside
 from memoranda.home.record import FileChange, Record
+from memoranda.home.store import LEDGER_REF
 from memoranda.home.writer import Writer
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _CLOSING_TRIES = 20
 _MUCH = 8 << 20  # bytes of records
+_UNKNOWN = "not looked into yet"
 Admit = Callable[[bytes, str], str | None]
 Stamp = Callable[[Sequence[Found]], Mapping[str, Mapping[str, object]]]
 
@@ -72,12 +74,13 @@ class Repository(Contents):
         self.outside = Outside(self.layout, self.worktree, self.ours)
         self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout)
         self._looking = threading.Lock()
+        self._lost: str | None = _UNKNOWN
         self._many = False
         self.refused: dict[str, str] = {}
         self._committer.moved = self._looker.follow
         self._erasing = self.layout.own / "erasing"
         self._plan = str(self._erasing / "plan.json")
-        process = CommitProcess(self.layout, self.replica.id)
+        process = CommitProcess(self.layout, self.replica.id, self.tip)
         self._background = Background(self.flush, self._tidy_in_quiet, self._committer.left, process)
         self._writer = Writer(
             self, self._log, self._activity, self._pen,
@@ -124,7 +127,7 @@ class Repository(Contents):
 
         return Pieces(
             self.layout, self._git, self.store, self.worktree, self._log, self._committer, self.git_index,
-            self.erasures, self.keys, self.marker.id, self.replica.id,
+            self.erasures, self.keys, self.marker.id, self.replica.id, self.tip,
         )  # fmt: skip
 
     def erase(
@@ -148,6 +151,37 @@ class Repository(Contents):
         done = Eraser(self._pieces(), self._repair).erase(context, blanks, reason, testimony)
         self._ready()
         return done
+
+    # The ledger
+
+    def keep_ledger(self) -> str | None:
+        """Takes in the ledgers of other clones that were fetched, and puts back what was cut from this one.
+
+        Returns, as `ledger_lost`, the commit whose lines are lost, None when none are.
+        """
+        if self.read_only is None and not self._decided():
+            from memoranda.home.keeping import keep  # here: most processes find the ledger where they left it
+
+            self._lost = keep(self.store, self.tip, self.replica.id, self._context.now())
+        else:
+            self._lost = None
+        return self._lost
+
+    @property
+    def ledger_lost(self) -> str | None:
+        """The commit whose lines the ledger has lost for good, so that nobody knows what sessions had met."""
+        if self._lost is _UNKNOWN:
+            stands = self.store.ref(LEDGER_REF)
+            self._lost = None if self.tip.read() in (None, stands) else self.keep_ledger()
+        return self._lost
+
+    def settle_ledger(self) -> None:
+        """A person has said that the ledger counts as it is, whatever it has lost."""
+        from memoranda.home.keeping import settle
+
+        self.flush()
+        settle(self.store, self.tip)
+        self._lost = None
 
     # Writing
 

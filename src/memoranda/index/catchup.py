@@ -21,7 +21,7 @@ from memoranda.home.repository import Admit, Repository, everything
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
 from memoranda.index.journal_mode import transaction
-from memoranda.index.testimony import Line, take_in
+from memoranda.index.testimony import TABLES, Line, take_in
 from memoranda.index.version import Version
 from memoranda.notes.journal import is_journal_path
 from memoranda.values import dataclass
@@ -72,6 +72,8 @@ class CatchUp:
         snapshot, ledger = seen or repository.snapshot(), repository.store.ref(LEDGER_REF)
         if self._reflects(snapshot, ledger):
             return CaughtUp(snapshot, False)
+        if not self._ours(snapshot, ledger):
+            repository.keep_ledger()
         with transaction(catalog.db):
             # Seen again now that nobody else writes: another process may have gone further while we waited.
             snapshot, ledger = repository.snapshot(), repository.store.ref(LEDGER_REF)
@@ -125,6 +127,13 @@ class CatchUp:
         return keep
 
     def _take_in(self, snapshot: Snapshot, ledger: str | None) -> str | None:
+        lost = self._repository.ledger_lost
+        if lost is not None and self._catalog.state("lost") != lost:
+            # What the catalog has of lost lines could have been written by anybody, and is gone when it is made again.
+            for table in TABLES:
+                self._catalog.db.execute(f"DELETE FROM {table}")
+            self._catalog.set_state(commit=None, seq=None, committed=None, segments=None, ledger=None)
+        self._catalog.set_state(lost=lost)
         keep = self._begin(int(self._catalog.state("seq") or 0))
         self._filler.pending.confirm(int(self._catalog.state("committed") or 0))
         committed = _committed(snapshot)
@@ -157,6 +166,14 @@ class CatchUp:
         if int(seq) < snapshot.seq or int(committed) != _committed(snapshot):
             return False
         return ledger == (state("ledger") or None) or self._own_ledger(ledger, int(seq))
+
+    def _ours(self, snapshot: Snapshot, ledger: str | None) -> bool:
+        """Whether the branch and the ledger have moved by nobody's hand but ours."""
+        state = self._catalog.state
+        if state("commit") != (snapshot.commit or ""):
+            return False
+        told = state("ledger") or None
+        return ledger == told or self._repository.told_by_log((told, ledger), int(state("seq") or 0))
 
     def _own_ledger(self, ledger: str | None, seq: int) -> bool:
         """Whether the ledger moved only by our own groups, whose lines came with the log's records."""

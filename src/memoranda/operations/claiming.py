@@ -100,14 +100,14 @@ def _lines_about(
 ) -> Iterator[dict[str, Any]]:
     """The lines about those that take a taint; of the others there is nothing to say."""
     catalog = home.indexes.catalog
-    opened = home.sessions.open_taint()
+    opened, lost = home.sessions.open_taint(), home.sessions.lost
     # When the catalog was made anew everything looks new; then the time of the commit has to do.
     anew = catalog.state("claimed") is None
     since = home.sessions.tainted_since() if anew else None
     if anew and not opened and not catalog.ledger.has_taint():
         return
     for row in notes:
-        taint = _inherited(home, row.id, row.path)
+        taint = _inherited(home, row.id, row.path) | lost
         if not anew:
             taint = taint | opened | _cited(home, row.sources)
         elif since is not None and row.known_from >= since.replace(microsecond=0):
@@ -115,7 +115,7 @@ def _lines_about(
         if taint:
             yield {"kind": "found", "path": row.path, "blob": row.blob, "taint": taint.records()}
     for _, _, key, said in entries:
-        taint = Taint.read(json.loads(said)) | (CLEAN if anew else opened)
+        taint = Taint.read(json.loads(said)) | (lost if anew else opened)
         if taint:
             yield {"kind": "found", "keys": [key], "taint": taint.records()}
 

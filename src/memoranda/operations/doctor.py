@@ -239,6 +239,37 @@ def _repository(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+_SILENT = (
+    "SELECT count(*) FROM notes n LEFT JOIN ledger l ON l.about = n.blob AND l.kind IN ('write', 'writes')"
+    " WHERE n.live = 1 AND n.origin = 'agent' AND l.about IS NULL"
+)
+
+
+def _cut(home: OpenHome) -> Iterator[Finding]:
+    repository = home.repository
+    if repository.ledger_lost is not None:
+        yield Finding(
+            "ledger_cut", "error", LEDGER_REF,
+            "The ledger was cut, set back or deleted, and Git has the lines no more. Every session counts as external, "
+            "and so does every note without a line.",
+            "Fetch refs/memoranda/ledger of a clone that has them to refs/memoranda/from/<name>: it is taken in; "
+            "or a person goes on with what is left: `memoranda session fresh --lost`.",
+        )  # fmt: skip
+    elif (at := repository.tip.last_cut()) is not None:
+        yield Finding(
+            "ledger_restored", "notice", LEDGER_REF,
+            f"The ledger was cut, set back or deleted; on {at[:10]} its lines were put back.",
+            "Nothing is lost. If it was not you, look who writes refs in this repository.",
+        )  # fmt: skip
+    (count,) = home.indexes.catalog.db.execute(_SILENT).fetchone()
+    if count:
+        yield Finding(
+            "ledger_silent", "notice", LEDGER_REF,
+            f"{count} note(s) say that an agent wrote them, and the ledger has no line of that.",
+            "A plain `git clone` leaves the ledger behind. Until its lines come, these notes are unclaimed.",
+        )  # fmt: skip
+
+
 def _ledger(home: OpenHome) -> Iterator[Finding]:
     repository = home.repository
     if repository.store.ref(LEDGER_REF) is None:
@@ -281,6 +312,7 @@ _CHECKS: tuple[Check, ...] = (
     _refused,
     _held,
     _repository,
+    _cut,
     _ledger,
     _settings,
     review_findings,

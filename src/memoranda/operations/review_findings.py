@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from memoranda.home.keeping import FROM
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.testimony import Review
 from memoranda.operations.findings import Finding
@@ -99,7 +100,7 @@ def _uncounted(home: OpenHome, review: Review) -> tuple[str, str]:
 def _refs(home: OpenHome) -> Iterator[Finding]:
     refs = home.repository.store.refs
     for name in (*refs.names("refs/memoranda"), *refs.names("refs/notes")):
-        if name != LEDGER_REF:
+        if name != LEDGER_REF and not name.startswith(f"{FROM}/"):
             yield Finding(
                 "ref_foreign", "notice", name, "Nothing in this ref says anything about reviews, whoever wrote it.",
                 "If nobody knows it, delete it: `git update-ref -d`.",

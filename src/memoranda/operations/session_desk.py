@@ -67,6 +67,8 @@ def session_show(context: Context, space: Space, session: str | None = None) -> 
 
 def _inherited(home: OpenHome, session: str) -> Iterator[SessionEvent]:
     """What other open sessions of the same user and agent have met, which counts for this one too."""
+    for root in home.sessions.lost.roots:
+        yield SessionEvent(session, "inherit", None, None, None, root.reason, root.source, root.kind, True)
     for other in home.sessions.shared_with(session):
         for e in _events(home, other):
             if e.event == "private":
@@ -94,10 +96,11 @@ def session_taint(context: Context, space: Space, reason: str) -> SessionStory:
     return session_show(context, space, home.sessions.met(told).session)
 
 
-def session_fresh(context: Context, space: Space) -> str:
+def session_fresh(context: Context, space: Space, *, lost: bool = False) -> str:
     """Ends the open sessions of this user and agent and begins a clean ambient one; its id. Only for a person.
 
-    All of them: what any open one has met, the ambient one would inherit.
+    All of them: what any open one has met, the ambient one would inherit. `lost`: the person has seen that the ledger
+    has lost lines, and says that every session begins anew; what came in until now keeps the taint.
     """
     pass_guards(context, Call("open_session", writes=True))
     if not context.person:
@@ -107,8 +110,11 @@ def session_fresh(context: Context, space: Space) -> str:
             remedy="Run the command in a terminal of your own.",
         )
     home = space.writable()
+    home.refresh(context)  # what has no word in the ledger any more is stamped before that is over
     old = home.sessions.ambient(context)
     ended = dict.fromkeys([old, *home.sessions.unclosed(context)])
     lines = [event(session, context, "close") for session in ended]
     home.sessions.tell(context, [*lines, event(old, context, "fresh")], "Start a session afresh")
+    if lost:
+        home.repository.settle_ledger()
     return home.sessions.ambient(context)

@@ -24,6 +24,7 @@ from memoranda.trust.labels import CLEAN, Root, Taint, inherit
 from memoranda.values import dataclass, field
 
 CLEAN_STARTERS = ("person", "hook")
+LOST = Root("unresolved", "refs/memoranda/ledger", "the ledger has lost lines, so nobody knows what a session has met")
 
 
 @dataclass(slots=True)
@@ -130,6 +131,11 @@ class SessionBook:
 
     # Asking
 
+    @property
+    def lost(self) -> Taint:
+        """What every session has met while the ledger lacks lines: whatever these said."""
+        return Taint.of(LOST) if self._repository.ledger_lost is not None else CLEAN
+
     def ambient(self, context: Context, *, ahead: int = 0) -> str:
         """The session of calls that name none: it goes on until a person starts afresh; `ahead`: after so many."""
         self._listen()
@@ -153,8 +159,8 @@ class SessionBook:
             if pair not in known.open_for:  # new, somebody else's, or closed and gone on with
                 opening = (event(session, context, "open", by="agent" if context.session else "ambient"),)
             if known.opened_by in CLEAN_STARTERS and pair == (known.user, known.agent) and pair in known.open_for:
-                return Met(session, known.taint, known.private, opening)
-            taint, private = known.taint, known.private
+                return Met(session, known.taint | self.lost, known.private, opening)
+            taint, private = known.taint | self.lost, known.private
             for other in self._open_ones(context):
                 taint, private = taint | other.taint, private or other.private
             return Met(session, taint, private, opening)
@@ -200,7 +206,7 @@ class SessionBook:
         """What any open session of this Home has met: an edit that is found meanwhile may have come from it."""
         self._listen()
         with self._lock:
-            return inherit(CLEAN, [known.taint for known in self._sessions.values() if known.open_for])
+            return inherit(self.lost, [known.taint for known in self._sessions.values() if known.open_for])
 
     def tainted_since(self) -> datetime | None:
         """When the first of the open sessions met something from outside."""

@@ -195,12 +195,13 @@ def _session_taint(frame: Frame, args: argparse.Namespace) -> int:
 
 def _fresh_options(parser: Parser) -> None:
     parser.add_argument("--agent", metavar="NAME", help="whose ambient session")
+    parser.add_argument("--lost", action="store_true", help="the ledger has lost lines: go on with what is left of it")
 
 
-def _session_fresh(frame: Frame, _args: argparse.Namespace) -> int:
+def _session_fresh(frame: Frame, args: argparse.Namespace) -> int:
     from memoranda.operations.session_desk import session_fresh
 
-    session = session_fresh(frame.context, frame.space)
+    session = session_fresh(frame.context, frame.space, lost=args.lost)
     frame.answer({"session": session}, [f"Started afresh: {session}"])
     return 0
 

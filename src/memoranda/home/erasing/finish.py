@@ -130,7 +130,14 @@ class Finisher:
                 time.sleep(_STEP)
             else:
                 self.outcome.moved_refs, self.outcome.deleted_refs = done.moved, done.deleted
+                self._p.tip.lead(self._in_its_place)
                 return
+
+    def _in_its_place(self, commit: str) -> str | None:
+        """Where the ledger stands that stood on this commit."""
+        old, new = self._plan.ledger
+        moved = self._plan.moved.get(bytes.fromhex(commit))
+        return new if commit == old else moved.hex() if moved is not None else None
 
     def _reflogs(self) -> None:
         messages = self._messages or self._messages_again()

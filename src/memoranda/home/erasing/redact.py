@@ -9,12 +9,11 @@ from typing import Any
 from urllib.parse import quote
 
 from memoranda.home.erasing.needles import NOTHING, Needles
-from memoranda.home.ledger import Pen
+from memoranda.home.ledger import REDACTED, Pen
 
 _OURS = b"\nMemoranda-Op: "
 _SIGNED = re.compile(rb"^-----BEGIN (?:PGP|SSH) (?:SIGNATURE|MESSAGE)-----$", re.M)
 _NAME = re.compile(rb"[0-9a-z_]+")
-_FILLER = "erased"
 
 
 def is_segment(data: bytes) -> bool:
@@ -95,7 +94,7 @@ class LedgerLines:
 
 def _filler(text: str) -> str:
     """As long as `text` is in the ledger, so that a segment keeps its length: other clones know how far they read."""
-    return (_FILLER + "-" * len(json.dumps(text)))[: len(json.dumps(text)) - 2]
+    return (REDACTED + "-" * len(json.dumps(text)))[: len(json.dumps(text)) - 2]
 
 
 class Messages:

@@ -30,6 +30,7 @@ class Activity:
         self._refs = refs
         self._clock = clock
         self._rest: tuple[tuple[str, str], tuple[int, int]] | None = None  # folders, and when they had last changed
+        self._lock = ""  # of the branch, as `_rest` knows it
         self._held: tuple[str, int] | None = None  # a lock that did not go away while we waited
 
     def busy(self, *, patient: bool = False) -> str | None:
@@ -54,19 +55,32 @@ class Activity:
     def at_rest(self) -> bool:
         """Whether nothing is under way; told by the times of two folders when these have not changed since a look."""
         if self._rest is not None:
-            folders, times = self._rest
-            if tuple(map(_changed_ns, folders)) == times:
+            folders, known = self._rest
+            times = (_changed_ns(folders[0]), _changed_ns(folders[1]))
+            if times == known:
+                return True
+            if times[0] == known[0]:  # our own commits change the folder of the branch, and nothing else
+                if os.path.lexists(self._lock):
+                    return False
+                if self._lasting(times):
+                    self._rest = folders, times
                 return True
         self._rest = None
         branch = self._refs.head()
-        folders = (self._git_dir, os.path.dirname(f"{self._common_dir}{branch}"))  # noqa: PTH120
+        self._lock = f"{self._common_dir}{branch}.lock"
+        folders = (self._git_dir, os.path.dirname(self._lock))  # noqa: PTH120
         times = (_changed_ns(folders[0]), _changed_ns(folders[1]))
         if self.busy() is not None:
             return False
         # What changes within the same tick of the system's clock would not be seen; nor is a message that is edited.
-        if min(times) > 0 and max(times) < time.time_ns() - _TICK and not os.path.exists(self._git_dir + _MESSAGE):  # noqa: PTH110
+        if self._lasting(times) and not os.path.exists(self._git_dir + _MESSAGE):  # noqa: PTH110
             self._rest = folders, times
         return True
+
+    @staticmethod
+    def _lasting(times: tuple[int, int]) -> bool:
+        """Whether a change after these times would be told by other ones: the clock has gone on since."""
+        return min(times) > 0 and max(times) < time.time_ns() - _TICK
 
     def _look(self) -> tuple[str | None, tuple[str, int] | None]:
         """What is under way for long, and a lock (name, inode) that may be gone in a moment."""

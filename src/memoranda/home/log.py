@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memoranda.errors import HomeDamaged, ReadOnlyHome
-from memoranda.home.durable import FileLock, sync_data, sync_path
+from memoranda.home.durable import FileLock, begin_writing, sync_data, sync_path
 from memoranda.home.record import FRAME_SIZE, FileChange, Record, Unread, decode, encode, peek, whole
 
 _HEAD = struct.Struct(">8sQ")  # a segment begins with a magic and the sequence number before its first record
@@ -373,6 +373,7 @@ class IntakeLog:
             if self._read_at + len(data) + FRAME_SIZE > self._size:
                 self._make_room(len(data))
             _write_at(self._descriptor, data, self._read_at)
+            begin_writing(self._descriptor, self._read_at, len(data))
         except OSError as error:
             os.ftruncate(self._descriptor, self._read_at)
             self._size = self._read_at

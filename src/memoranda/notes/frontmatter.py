@@ -24,6 +24,7 @@ _OPEN = lazy_bytes(rb"---[ \t]*(\r?\n)")
 _CLOSE = lazy_bytes(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)
 _LOOKS_OPEN = lazy_bytes(rb"\s*[A-Za-z_][\w-]*[ \t]*:")
 _SURROGATES = lazy("[\ud800-\udfff]")
+_SHORT = 40  # characters up to which a text may come again
 _LINE_LIMIT = 100  # characters of a list that is written in one line
 
 
@@ -113,7 +114,10 @@ def render(fields: Mapping[str, object], body: str) -> bytes:
     """
     lines = ["---"]
     for key, value in fields.items():
-        lines += field_lines(key, plain_data(value))
+        if value is None or value is True or value is False or (type(value) is str and len(value) <= _SHORT):
+            lines.append(_short_line(key, value))
+        else:
+            lines += field_lines(key, plain_data(value))
     lines += ["---", body, ""]
     return "\n".join(lines).encode("utf-8")
 
@@ -124,6 +128,11 @@ def field_lines(key: str, value: object) -> list[str]:
     if isinstance(value, list) and value and not _fits_a_line(value):
         return [f"{name}:", *[f"  - {write_text(i) if isinstance(i, str) else write_value(i)}" for i in value]]
     return [f"{name}: {write_value(value)}"]
+
+
+@lru_cache(maxsize=256, typed=True)  # most of what front matter says is the same from note to note
+def _short_line(key: str, value: str | bool | None) -> str:
+    return f"{_name(key)}: {write_value(value)}"
 
 
 @lru_cache(maxsize=256)

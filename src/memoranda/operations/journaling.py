@@ -22,7 +22,7 @@ from memoranda.operations.space import Space
 from memoranda.trust.labels import CLEAN, Root, Taint
 from memoranda.values import dataclass, replace
 
-CLOSED_AT = 64 << 10  # bytes; a fuller file goes on in the next part of its day
+CLOSED_AT = 16 << 10  # bytes; a fuller file goes on in the next part of its day
 _BULK = 1 << 20  # bytes of entries in one record of the log
 
 

@@ -1,16 +1,18 @@
 """Notes a second with all commits included, from one writer and from eight processes, beside one synced commit a note.
 
-The yardstick commits the same note at the same place of the same tree with pygit2, object by object and each synced:
-the blob, the trees on its path, the commit, the branch. It writes no file for people, no journal and no ledger, which
-ours does.
+The yardstick leaves what ours leaves of a note, with pygit2, each step synced: the file in the working tree, Git's
+index, the trees on its path, the commit, the branch. It writes no journal and no ledger, which ours does. A second one,
+for its own sake, writes the objects and moves the branch and nothing else: nobody could read its notes as files, and
+`git status` would call every one of them deleted.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +28,19 @@ def run(options: Options) -> Iterator[Line]:
     for size in options.sizes(1_000, 10_000):
         root = home_of(size)
         notes = options.samples(2_000)
-        rates: dict[str, list[float]] = {"one": [], "eight": [], "pygit2": []}
+        rates: dict[str, list[float]] = {"one": [], "eight": [], "files": [], "objects": []}
         yard = _Pygit2(root)
         for turn in range(_ROUNDS):
-            rates["pygit2"].append(yard.rate(150, turn))
+            rates["files"].append(yard.rate(150, f"f{turn}", yard.commit_file))
+            rates["objects"].append(yard.rate(150, f"o{turn}", yard.commit_objects))
             rates["one"].append(_writers(root, 1, notes, turn))
             rates["eight"].append(_writers(root, _WRITERS, notes, turn))
-        slow = median(rates["pygit2"])
+        files, objects = median(rates["files"]), median(rates["objects"])
         for name, what in (("one", "one writer"), ("eight", "eight processes")):
-            yield faster(f"{what}, {size:,} notes", median(rates[name]), "pygit2, synced", slow, 8, unit="/s")
+            ours = median(rates[name])
+            yield faster(f"{what}, {size:,} notes", ours, "pygit2, synced", files, 8, unit="/s")
+            ratio = ours / objects
+            yield Line(f"{what}, {size:,} notes", ours, "/s", "its objects alone", objects, ratio, note="no files")
 
 
 def _writers(root: Path, count: int, notes: int, turn: int) -> float:
@@ -80,33 +86,49 @@ def _write(root: Path, notes: int, seed: int) -> None:
 
 
 class _Pygit2:
-    """One commit a note on a copy of the Home's history: the same tree, the same places, each object a synced file."""
+    """One commit a note on a clone of the Home: the same tree, the same places, everything synced."""
 
     def __init__(self, root: Path) -> None:
         import pygit2
 
         self._git = pygit2
         pygit2.option(pygit2.enums.Option.ENABLE_FSYNC_GITDIR, True)
-        folder = CACHE / "pygit2"
-        discard(folder)
-        subprocess.run(["git", "clone", "-q", "--bare", "--no-local", str(root), str(folder)], check=True)
-        self._repository = pygit2.Repository(str(folder))
+        self._folder = CACHE / "pygit2"
+        discard(self._folder)
+        subprocess.run(["git", "clone", "-q", "--no-local", str(root), str(self._folder)], check=True)
+        self._repository = pygit2.Repository(str(self._folder))
         self._who = pygit2.Signature("bench", "bench@localhost")
-        self._head = self._repository.head.target
 
-    def rate(self, notes: int, turn: int) -> float:
+    def rate(self, notes: int, turn: str, commit: Callable[[str, bytes], None]) -> float:
         """Notes a second."""
-        repository = self._repository
-        written = list(texts(notes, seed=500 + turn))
+        self._repository.reset(self._repository.head.target, self._git.enums.ResetMode.HARD)
+        written = list(texts(notes, seed=sum(turn.encode())))
         started = time.perf_counter()
         for n, text in enumerate(written):
-            blob = repository.create_blob(text.encode())
-            path = ["memory", "notes", *subject(n % 40).split("/"), f"new-{turn}-{n}.md"]
-            tree = self._put(repository[self._head].peel(self._git.Tree).id, path, blob)
-            self._head = repository.create_commit(
-                repository.head.name, self._who, self._who, f"Remember {n}", tree, [self._head]
-            )
+            commit(f"memory/notes/{subject(n % 40)}/new-{turn}-{n}.md", text.encode())
         return notes / (time.perf_counter() - started)
+
+    def commit_file(self, path: str, data: bytes) -> None:
+        """The file, synced; then as a person would: add, write the index, commit."""
+        repository, place = self._repository, self._folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        repository.index.add(path)
+        repository.index.write()
+        self._commit(repository.index.write_tree())
+
+    def commit_objects(self, path: str, data: bytes) -> None:
+        """The objects and the branch alone."""
+        repository = self._repository
+        root = repository[repository.head.target].peel(self._git.Tree).id
+        self._commit(self._put(root, path.split("/"), repository.create_blob(data)))
+
+    def _commit(self, tree: Any) -> None:
+        repository = self._repository
+        repository.create_commit("HEAD", self._who, self._who, "Remember", tree, [repository.head.target])
 
     def _put(self, tree: Any, path: list[str], blob: Any) -> Any:
         """The tree with the blob at the path below it."""

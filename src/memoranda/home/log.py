@@ -309,13 +309,17 @@ class IntakeLog:
         with self._reading:
             return self._behind(seq) < len(self._held)
 
-    def changes_after(self, seq: int) -> list[tuple[FileChange, ...]] | None:
-        """The files of every record behind `seq`; None when one of them is held no more."""
+    def newest_change(self, path: str, seq: int) -> tuple[bool, FileChange | None]:
+        """(whether every record behind `seq` is held, what the newest held one behind it did to the file if any)."""
         with self._reading:
             behind = self._behind(seq)
-            if self._last - len(self._held) + behind != seq:
-                return None
-            return [x.changes if isinstance(x, Record) else x.changes() for x in self._held[behind:]]
+            whole = self._last - len(self._held) + behind == seq
+            held = self._held[behind:]
+        for item in reversed(held):
+            for change in item.changes if isinstance(item, Record) else item.changes():
+                if change.path == path:
+                    return whole, change
+        return whole, None
 
     def _behind(self, seq: int) -> int:
         """Where the records behind `seq` begin among those that are held."""

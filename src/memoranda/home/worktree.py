@@ -16,6 +16,7 @@ from memoranda.home.record import FileChange, Record
 
 LARGEST_FILE = 64 << 20
 _MANY = 64
+_PIECE = 4096  # bytes that are asked for behind the end of a file
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES)
 
 
@@ -47,21 +48,22 @@ class Worktree:
         if not change.appended and change.old is not None:
             self._replace(change.path, change.data)
             return
-        exact = not change.appended or (change.old is not None and self.untouched(change.path, change.old))
         flags = os.O_APPEND if change.appended else os.O_EXCL
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
         try:
-            size = os.fstat(descriptor).st_size if change.appended else 0
+            before = os.fstat(descriptor) if change.appended else None
+            # Else somebody had edited what we append to, and it must be found.
+            exact = before is None or self._written.get(change.path) == (*_mark(before), change.old)
             try:
                 _write_all(descriptor, change.data)
             except OSError:  # half of a note must not stay, and be taken for an edit
-                if change.appended:
-                    os.ftruncate(descriptor, size)
+                if before is not None:
+                    os.ftruncate(descriptor, before.st_size)
                 else:
                     os.unlink(path)  # noqa: PTH108
                 raise
             self._written.pop(change.path, None)
-            if exact:  # else somebody had edited what we appended to, and it must be found
+            if exact:
                 self._written[change.path] = (*_mark(os.fstat(descriptor)), change.new)
         finally:
             os.close(descriptor)
@@ -138,6 +140,15 @@ class Worktree:
         if status is not None and status.st_size == len(data) and self.read(name) == data:
             self._written[name] = (*_mark(status), blob)
 
+    def adopt(self, name: str, blob: str) -> bytes | None:
+        """The bytes of the file if they are this blob, which counts as ours from now on; None for anything else."""
+        status = self._status(name)
+        data = self.read(name)
+        if status is None or data is None or object_id("blob", data) != blob:
+            return None
+        self._written[name] = (*_mark(status), blob)
+        return data
+
     def status_of_ours(self, name: str, blob: str) -> os.stat_result | None:
         """The status of a file that is still as our own last write left it, when that was this blob."""
         mark = self._written.get(name)
@@ -169,8 +180,7 @@ class Worktree:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
                 return None
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                return file.read()
+            return _read_all(descriptor, status.st_size)
         except OSError:
             return None
         finally:
@@ -269,6 +279,15 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _read_all(descriptor: int, size: int) -> bytes:
+    """All of an open file that had `size` bytes a moment ago."""
+    pieces = []
+    while piece := os.read(descriptor, size + 1):
+        pieces.append(piece)
+        size = max(size - len(piece), _PIECE)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _mark(status: os.stat_result) -> tuple[int, int, int]:

@@ -175,28 +175,21 @@ class Writer:
         return old, data
 
     def _follow_open(self, change: Change) -> None:
-        """Brings the open journal to what others have appended to it since, or begun it with, from their records."""
+        """Brings the open journal to what others have appended to it since: the newest record says which bytes it has.
+
+        They are read back from the file, so that the records in between need not be.
+        """
         path, blob, content, seq = self._open
         if not change.appended or (path == change.path and seq == self._log.last):
             return
-        pieces = [content] if path == change.path else []
-        for files in self._log.changes_after(seq) or ():
-            for found in files:
-                if found.path != change.path:
-                    continue
-                if found.new is None or found.outside:
-                    return
-                if not found.appended and found.old is None:
-                    pieces = []  # it begins here
-                elif not (found.appended and pieces and found.old == blob):
-                    return
-                blob = found.new
-                pieces.append(found.data)
-            seq += 1
-        if pieces and seq == self._log.last:  # else records in between are committed and forgotten already
-            content = b"".join(pieces)
-            self._open = (change.path, blob, content, seq)
-            self._contents.worktree.verify(change.path, blob, content)
+        known, newest = self._log.newest_change(change.path, seq)
+        if newest is None:
+            if known and path == change.path:
+                self._open = path, blob, content, self._log.last
+        elif newest.new is not None and not newest.outside:
+            data = self._contents.worktree.adopt(change.path, newest.new)
+            if data is not None:
+                self._open = change.path, newest.new, data, self._log.last
 
     def may_append(self, path: str) -> bool:
         """False for a file of the branch while a person has a merge, a rebase or the like under way.

@@ -129,6 +129,9 @@ def _sources(data: bytes) -> list[object]:
         (b"---\na: [x,\n  y] # c\nb: 1\n---\n", "a", ["z"], b"---\na: [z] # c\nb: 1\n---\n"),
         (b"---\na:\t1\n---\n", "a", 2, b"---\na:\t2\n---\n"),
         (b"---\na: 1\n\n# about b\nb: 2\n---\n", "a", ["x"], b"---\na: [x]\n\n# about b\nb: 2\n---\n"),
+        (b"---\na: !\n- z\nb: 1\n---\n", "a", "x", b"---\na: x\nb: 1\n---\n"),
+        (b"---\na: !t # c\n  - z # d\n---\n", "a", ["z", "w"], b"---\na: !t # c\n  - z # d\n  - w\n---\n"),
+        (b"---\na: !t # c\n  k: 1\nb: 2\n---\n", "a", None, b"---\na: null # c\nb: 2\n---\n"),
         (b"---\na:\n  - x\n\n# about b\nb: 2\n---\n", "a", ["z"], b"---\na:\n  - z\n\n# about b\nb: 2\n---\n"),
     ],
 )
@@ -141,6 +144,13 @@ def test_front_matter_that_allows_no_change_by_lines_is_refused(head: str) -> No
     with pytest.raises(InvalidNote) as caught:
         set_field(in_file(head), "a", ["b: c\x01"])
     assert caught.value.remedy
+
+
+def test_a_list_that_others_refer_to_is_not_changed() -> None:
+    """With its anchor gone the alias would lead nowhere; with other entries the other field would change too."""
+    for value in ("x", ["z", "y"]):
+        with pytest.raises(InvalidNote):
+            set_field(in_file("a: &q\n- z\nb: *q\n"), "a", value)
 
 
 new_values = (
@@ -165,12 +175,13 @@ def test_the_field_changes_and_no_other(data: bytes, key: str, value: object) ->
 @settings(deadline=None, max_examples=300)
 @given(tame_heads, keys, new_values, st.sampled_from(["\n", "\r\n"]))
 @example("a: x # c\n", "a", ["y"], "\n")
+@example("a: !\n- z\n", "a", "x", "\n")
+@example("a: !\n- z\n", "a", ["z", "y"], "\r\n")
 def test_changing_one_field_changes_one_line(head: str, key: str, value: object, newline: str) -> None:
     data = in_file(head, newline=newline)
     head = head_text(split(data).head or b"")
     reading = yamlread.parse(without_surrogates(head))
     assume(reading.root in ("block", "empty"))
-    assume("!" not in head)  # behind a tag alone on its line a change is refused by name, and nothing is lost
     span = next((span for span in reading.spans if span.key == key), None)
     after = set_field(data, key, value)
     old, new = data.decode().split(newline), after.decode().split(newline)

@@ -7,7 +7,10 @@ import re
 from memoranda.errors import InvalidNote
 from memoranda.notes import frontmatter, yamlread
 from memoranda.notes.frontmatter import Parts
+from memoranda.notes.lazyre import lazy
 from memoranda.notes.scalars import plain_data, write_item, write_text, write_value
+
+_TAG = lazy(r"(!\S*)(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*")
 
 
 def set_field(data: bytes, key: str, value: object) -> bytes:
@@ -78,19 +81,27 @@ def _with_block(text: str, span: yamlread.Span, value: object, newline: str) -> 
     # An entry without a value ends, for the parser, where the next thing begins.
     stop = _line_end(text, max(len(text[: span.value_end].rstrip()), span.value_start))
     colon = text.index(":", span.key_end) + 1
-    first = _line_start(text, span.value_start)
+    begin, behind = _begin(text, span.value_start)
+    first = _line_start(text, begin)
     if not (isinstance(value, list) and value and span.items and first > colon):
-        return f"{text[:colon]} {write_value(value)}{_to_line_end(text, colon)}{text[stop:]}"
+        kept = behind if behind <= _line_end(text, colon) else colon  # a comment stays, a tag was the former value's
+        return f"{text[:colon]} {write_value(value)}{_to_line_end(text, kept)}{text[stop:]}"
     starts = [_line_start(text, start) for _, start in span.items]
     chunks = [text[a:b] for a, b in zip(starts, [*starts[1:], stop], strict=True)]
     chunks[-1] += newline
     old = [item for item, _ in span.items]
     head = _common(old, value)
     tail = _common(old[head:][::-1], value[head:][::-1])
-    indent = text[first : span.value_start]
+    indent = text[first:begin]
     new = [f"{indent}- {_entry(item)}{newline}" for item in value[head : len(value) - tail]]
     lines = "".join([*chunks[:head], *new, *chunks[len(chunks) - tail :]])
     return text[:first] + lines.removesuffix(newline) + text[stop:]
+
+
+def _begin(text: str, start: int) -> tuple[int, int]:
+    """(where a block itself begins, where the tag before it ends, if one stands there)."""
+    tag = _TAG.match(text, start)
+    return (start, start) if tag is None else (tag.end(), tag.end(1))
 
 
 def _entry(item: object) -> str:

@@ -68,6 +68,25 @@ def test_instructions_and_resource_hold_reviewed_notes_and_nothing_else(person: 
     connected(person, talk, "--home", str(home))
 
 
+def test_a_reviewed_note_that_waits_for_a_decision_is_marked_wherever_a_model_meets_it(person: Person) -> None:
+    home = person.home()
+    note = accepted(person, "The harbour closes at six.", home)
+    person.json("session", "taint", "--reason", "mail", "--agent", "eve", "--home", str(home))
+    person.json("update", note["id"], "The harbour closes at noon.", "--agent", "eve", "--home", str(home))
+
+    async def talk(client: Any) -> None:
+        (content,) = (await client.read_resource("memoranda://context")).contents
+        done = await client.call_tool("nas_recall", {"query": "when does the harbour close?"})
+        (item,) = [item for item in done.structured_content["items"] if item["kind"] != "journal"]
+        assert (item["id"], item["reviewed"], item["contested"]) == (note["id"], True, True)
+        assert "state=contested" in client.instructions and "state=contested" in content.text
+        said = text_of(done)
+        assert "contested=yes" in said and f"contested: {item['proposed_by'][0]} would take its place" in said
+        assert "closes at six" in said and "noon" not in said + client.instructions + content.text
+
+    connected(person, talk, "--home", str(home))
+
+
 def test_instructions_stay_short_and_count_what_has_no_room(person: Person) -> None:
     home = person.home()
     ids = [person.json("remember", f"Berth {n}: {'deep ' * 40}", "--home", str(home))["id"] for n in range(12)]

@@ -18,8 +18,8 @@ from memoranda.notes.tokens import count_tokens
 from memoranda.operations.open_home import OpenHome
 from memoranda.trust.edited import edited
 from memoranda.trust.kept import ended
+from memoranda.trust.proposed import proposed_by
 from memoranda.trust.reviews import accepted
-from memoranda.trust.standing import trust_of
 from memoranda.values import dataclass
 
 BUDGET = 2000
@@ -121,6 +121,7 @@ class _Shelf:
         self._held: dict[str, _Reviewed | None] = {}
         self.accepted = accepted(catalog)
         self._edited = edited(catalog)
+        self._proposed = proposed_by(catalog, self.accepted)
         self._linked = catalog.linked(self.accepted)
         blobs = list(dict.fromkeys(blob for reviews in self.accepted.values() for blob in reviews))
         found = home.repository.store.get_many(blobs)  # at once: a question a note would cost more than all the rest
@@ -162,14 +163,8 @@ class _Shelf:
         held = chains.effective(note_id, max(context.now(), *(link.known_from for link in links)))
         if held is None or not held.contains(context.now()) or note_id not in chains.heads_of(note_id):
             return None
-        contested = own.row.blob != own.review.blob or self._proposed(note_id, chain)
+        contested = note_id in self._proposed
         return Loaded(note_id, str(self._pointer(own)), own.note.subject, own.note.body, contested)
-
-    def _proposed(self, note_id: str, chain: Sequence[NoteRow]) -> bool:
-        """Whether a note that waits for its review supersedes this one. What is quarantined puts nothing in doubt."""
-        newer = [row for row in chain if note_id in row.supersedes and self.reviewed(row.id) is None]
-        trust = trust_of(self._catalog, newer)
-        return any(trust[row.blob].state != "quarantined" and not trust[row.blob].rejected for row in newer)
 
     def _pointer(self, own: _Reviewed) -> Pointer:
         """Where the accepted bytes lay when they were accepted: the words of a later path were not."""

@@ -36,7 +36,8 @@ class Item:
     `view` says in which form `text` fits the budget: full, excerpt, outline or pointer. `uri` leads to the exact lines.
     `state` is current, ended, future, superseded, or passage for a journal passage; `trust` is reviewed, unreviewed,
     contested, unclaimed or quarantined. `home` is the Home it comes from; `contested_by` names the notes
-    that contradict it.
+    that contradict it, `proposed_by` those that would take the place of this reviewed one and wait for their review:
+    its own id for an edit of it. Where there are any of either it is `contested`.
     """
 
     id: str
@@ -63,16 +64,21 @@ class Item:
     speaker: str | None = None
     session: str | None = None
     contested_by: tuple[str, ...] = ()
+    proposed_by: tuple[str, ...] = ()
+
+    @property
+    def contested(self) -> bool:
+        return bool(self.contested_by or self.proposed_by)
 
     def json(self) -> dict[str, object]:
         return {
             "id": self.id, "uri": self.uri, "kind": self.kind, "subject": self.subject, "scope": self.scope,
             "view": self.view, "text": self.text, "score": self.score, "why": self.why, "sources": list(self.sources),
-            "reviewed": self.reviewed, "taint": list(self.taint), "valid_from": self.valid_from,
-            "valid_to": self.valid_to, "recorded_at": self.recorded_at, "supersedes": list(self.supersedes),
-            "superseded_by": list(self.superseded_by), "state": self.state, "trust": self.trust, "origin": self.origin,
-            "home": self.home, "speaker": self.speaker, "session": self.session,
-            "contested_by": list(self.contested_by),
+            "reviewed": self.reviewed, "contested": self.contested, "taint": list(self.taint),
+            "valid_from": self.valid_from, "valid_to": self.valid_to, "recorded_at": self.recorded_at,
+            "supersedes": list(self.supersedes), "superseded_by": list(self.superseded_by), "state": self.state,
+            "trust": self.trust, "origin": self.origin, "home": self.home, "speaker": self.speaker,
+            "session": self.session, "contested_by": list(self.contested_by), "proposed_by": list(self.proposed_by),
         }  # fmt: skip
 
 
@@ -274,7 +280,7 @@ def _item(home: OpenHome, item: Found, form: Fitted) -> Item:
         item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score, dict(item.why),
         item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to, item.recorded_at, item.supersedes,
         item.superseded_by, item.state, item.trust, item.origin, home.name, item.speaker, item.session,
-        item.contested_by,
+        item.contested_by, item.proposed_by,
     )  # fmt: skip
 
 

@@ -236,6 +236,7 @@ class _Candidates:
         rows = {row.row: row for row in shown(self._catalog.db, numbers)}
         trust = trust_of(self._catalog, rows.values())
         contested = self._contested(list(rows.values()))
+        proposed = self._proposed(rows, trust)
         said = [item.key for item in ranked if item.key not in self._notes]
         entries = self._entries or self._catalog.entries_by_key(said)
         wrote = self._catalog.ledger.wrote(entries[key].about for key in said)
@@ -244,12 +245,31 @@ class _Candidates:
             if item.key in self._notes:
                 standing = self._notes[item.key]
                 row = rows[standing.brief.row]
-                found.append(_note(row, standing, trust[row.blob], item, words, contested.get(row.id, ())))
+                doubts = contested.get(row.id, ()), proposed.get(row.row, ())
+                found.append(_note(row, standing, trust[row.blob], item, words, *doubts))
             else:
                 entry = entries[item.key]
                 blob = self._catalog.blob_of(entry.path) or ""
                 found.append(_passage(entry, blob, wrote.get(entry.about), item, home, words))
         return found
+
+    def _proposed(self, rows: Mapping[int, Shown], trust: Mapping[str, Trust]) -> Mapping[int, tuple[str, ...]]:
+        """Row of a reviewed note -> what would take its place and waits for a review, as far as is known now."""
+        if self._known_at is not None:
+            return {}
+        linked = {standing.brief.row for standing in self._notes.values() if standing.brief.linked}
+        edited = self._visibility.edited
+        suspects = {
+            number: row.id
+            for number, row in rows.items()
+            if (number in linked or row.id in edited) and trust[row.blob].state == "reviewed"
+        }
+        if not suspects:
+            return {}
+        from memoranda.trust.proposed import proposed_by  # here: in most answers nobody disputes anything
+
+        found = proposed_by(self._catalog, suspects.values())
+        return {number: found.get(note_id, ()) for number, note_id in suspects.items()}
 
     def _contested(self, rows: Sequence[Shown]) -> Mapping[str, tuple[str, ...]]:
         """id -> what contradicts it, as far as is known now; asked only when the catalog gives a reason to."""
@@ -299,12 +319,18 @@ def _time(ms: int | None) -> str | None:
 
 
 def _note(
-    row: Shown, standing: Standing, trust: Trust, item: Ranked, words: frozenset[str], contested: tuple[str, ...]
+    row: Shown,
+    standing: Standing,
+    trust: Trust,
+    item: Ranked,
+    words: frozenset[str],
+    contested: tuple[str, ...],
+    proposed: tuple[str, ...],
 ) -> Found:
     return Found(
         row.id, row.path, row.blob, row.kind, row.subject, row.scope, row.body, row.front_lines + 1, item.score,
         item.why, row.sources, trust.state == "reviewed", trust.taint.labels, row.origin, standing.state,
         _time(row.valid_from), _time(row.valid_to), row.recorded_at, row.supersedes, standing.superseded_by,
         trust=trust.state, roots=trust.taint, classification=row.classification, words=words,
-        contested_by=contested,
+        contested_by=contested, proposed_by=proposed,
     )  # fmt: skip

@@ -25,7 +25,8 @@ class Found:
     `score` has six decimals, `why` says what made it; `first` is the line of the file at which `text` begins, `blob`
     the exact bytes; `state` is current, ended, future, superseded or passage. `trust` is the
     state that the ledger gives, `roots` where its taint began; `words` are those of the question,
-    `contested_by` are the notes that contradict it.
+    `contested_by` are the notes that contradict it, `proposed_by` those that would take the place of this reviewed one
+    and wait for their review.
     """
 
     id: str
@@ -56,3 +57,4 @@ class Found:
     classification: str = "internal"
     words: frozenset[str] = field(default_factory=frozenset)
     contested_by: tuple[str, ...] = ()
+    proposed_by: tuple[str, ...] = ()

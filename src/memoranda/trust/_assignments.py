@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import lower_case
-from memoranda.trust._values import is_code, is_random, is_stand_in, is_strong, is_uuid, is_word
+from memoranda.trust._hints import anywhere
+from memoranda.trust._values import is_code, is_form, is_random, is_stand_in, is_strong, is_uuid, is_word
 
 Hit = tuple[str, int, int]  # kind, start, end
 
@@ -64,7 +65,7 @@ _CORES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 # What a name may have around it, and what makes it the name of something else.
-_AROUND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
+_AROUND = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 _NOT_SECRET = lazy(
     r"public|csrf|xsrf|(?:key|token|secret)[-_]?(?:id|name|length|size|path|file|url|uri|type|count|alias|arn|version"
     r"|usage|code|pair|store|ring|chars|spec|selector|expir|ttl|limit|field|label|prefix|regex|pattern|policy|hash)"
@@ -72,8 +73,7 @@ _NOT_SECRET = lazy(
     r"|strength|input|placeholder|id|name|prompt|confirm|column|type|age|valid|manager|less)"
     r"|foreign|primary|sort|cache|sequence|partition|keyboard|kms|author|monkey|turkey|hockey|pagination|next|page"
     r"|(?:cre\w*|secret|token)id$|tokeniz|max_token|accessor|authenticity|jsonwebtoken|keying|keyed"
-    r"|credentials?[-_.]?(?:url|uri|id|file|path|type|provider|name)|\.(?:url|host|port)$",
-    re.IGNORECASE,
+    r"|credentials?[-_.]?(?:url|uri|id|file|path|type|provider|name)|\.(?:url|host|port)$"
 )
 _CONNECTS = lazy(
     r"""["'`\])}*]{0,4}(?:[ \t]*:[ \t]*[A-Za-z][\w.\[\]|? ]{0,30}?(?=[ \t]*=[^=]))?"""
@@ -114,35 +114,45 @@ _BEFORE = lazy(
     r"(?:the|my|our|your|his|her|their|its|le|mon|notre|son|leur|votre)(?:[ \t]+[\w'-]{1,20}){0,3}?[ \t]+$",
     2,
 )
+_IS = lazy(r"[ \t](?:is|was|as|est|comme|for)[ \t]", 2)  # without which that is not tried
 _ENDS = lazy(r"[.!?;,)]*\s*(?:$|\n|[.!?;)](?:\s|$)|,? (?:and|but|so|for|et|mais|pour)\b)", 2)
 
 
-_NAMES_OF_SECRETS = lower_case(*(core for core, _, _ in _CORES))
+_NAMES_OF_SECRETS = anywhere(*(core for core, _, _ in _CORES))
 
 
 def find(text: str, low: str, held: int) -> Iterator[Hit]:
     """What names of secrets lead to. `low` is the text in lower case, of the same length, `held` are its hints."""
     if not held & _NAMES_OF_SECRETS.mask:
         return
+    settled: set[int] = set()  # where names begin that led to something: they hold one secret, whatever else they say
+    keys: set[int] = set()  # where names of keys begin that led to none: a weak sign leads to less
     for (core, kind, whole), (bit, _) in zip(_CORES, _NAMES_OF_SECRETS.each, strict=True):
         at = low.find(core) if held & bit else -1
         while at >= 0:
             match = whole.match(low, at)
             if match is not None:
-                hit = _led_to(text, match.start(), match.end(), kind)
-                if hit is not None:
-                    yield hit
+                start = _name_begins(text, match.start())
+                if start not in settled and (kind != "w" or start not in keys):
+                    hit = _led_to(text, start, match.end(), kind)
+                    if hit is not None:
+                        settled.add(start)
+                        yield hit
+                    elif kind != "p":
+                        keys.add(start)
             at = low.find(core, at + len(core))
 
 
-def _led_to(text: str, core: int, after: int, kind: str) -> Hit | None:
-    start, end = core, after
-    while start and text[start - 1] in _AROUND and core - start < 40:
-        start -= 1
-    while end < len(text) and text[end] in _AROUND and end - after < 40:
-        end += 1
+def _name_begins(text: str, core: int) -> int:
+    least = max(0, core - 40)
+    return least + len(text[least:core].rstrip(_AROUND))
+
+
+def _led_to(text: str, start: int, after: int, kind: str) -> Hit | None:
+    tail = text[after : after + 40]
+    end = after + len(tail) - len(tail.lstrip(_AROUND))
     name = text[start:end].rstrip(".-")
-    if _NOT_SECRET.search(name):
+    if _is_another(name.lower()):
         return None
     if _OF_IT.match(text, start + len(name)):
         return None
@@ -152,10 +162,16 @@ def _led_to(text: str, core: int, after: int, kind: str) -> Hit | None:
     return _said(text, start, after, kind)
 
 
+@lru_cache(2048)
+def _is_another(name: str) -> bool:
+    """Whether a name in lower case is that of something else, though that of a secret is in it."""
+    return _NOT_SECRET.search(name) is not None
+
+
 def is_secret_name(before: str) -> bool:
     """Whether the last name in the text before a value can be that of a secret (`public_key` cannot)."""
     names = _NAMES.findall(before)
-    return not names or _NOT_SECRET.search(names[-1]) is None
+    return not names or not _is_another(names[-1].lower())
 
 
 def _assigned(text: str, name: str, start: int, end: int, kind: str) -> Hit | None:
@@ -263,23 +279,20 @@ def _names_itself(value: str) -> bool:
 
 
 def _is_key(name: str, value: str, group: str, kind: str) -> bool:
-    is_cut = value.endswith("...")
+    is_cut = value.endswith("...")  # `sk_live_4f0a...`
     value = value.strip().rstrip(".,;:" if group == "bare" else "")
-    if (
-        (group == "bare" and "=" in value.rstrip("="))
-        or "://" in value
-        or value.startswith(("/", "./", "~/"))
-        or is_stand_in(value)
-        or is_cut  # `sk_live_4f0a...`
-    ):
+    if is_cut or "://" in value or (group == "bare" and "=" in value.rstrip("=")):
+        return False
+    least = 32 if kind == "w" else 10 if group == "quoted" else 12
+    if len(value) < least:
         return False
     if is_uuid(value):
-        return kind == "k" and not name.lower().endswith("id")
+        return kind == "k" and not name.lower().endswith("id") and not is_stand_in(value)
     if group == "bare" and is_code(value) and not any(char.isdigit() for char in value):
         return False
-    if kind == "w":
-        return is_random(value, 32)
-    return is_random(value, 10 if group == "quoted" else 12)
+    if not is_random(value, least) or value.startswith(("/", "./", "~/")):
+        return False
+    return not (is_form(value.strip("\"'")) if len(value) >= 18 else is_stand_in(value))
 
 
 def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
@@ -301,7 +314,7 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
             return ("password" if kind == "p" else "credential", *match.span(group))
     if kind == "k":
         return None
-    before = _BEFORE.search(text, max(0, start - 100), start)
+    before = _IS.search(text, max(0, start - 100), start) and _BEFORE.search(text, max(0, start - 100), start)
     if before is not None and _is_mixed(before["value"]):
         return ("password", *before.span("value"))
     apposed = _APPOSED.match(text, end)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import in_tokens
-from memoranda.trust._values import is_masked
+from memoranda.trust._values import is_dummy
 
 Hit = tuple[str, int, int]  # kind, start, end
 
 _LONG = lazy(r"\S{20,}")  # no token is shorter
 _BEGIN, _END = r"(?<![A-Za-z0-9_.])", r"(?![A-Za-z0-9])"
+_BEGINNINGS = lazy(r"[^A-Za-z0-9_.](?=([A-Za-z0-9]\S\S))")
 
 
 def _made(pattern: str) -> re.Pattern[str]:
@@ -72,7 +71,8 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("grafana_token", "gl", r"gl(?:c|sa)_[A-Za-z0-9+/_]{32,}={0,2}"),
         ("grafana_token", "eyJr", r"eyJrIjoi[A-Za-z0-9]{60,}={0,2}"),
         ("groq_key", "gsk_", r"gsk_[A-Za-z0-9]{48,56}"),
-        ("harness_token", "at.", r"[ps]at\.[A-Za-z0-9_-]{22}\.[a-f0-9]{24}\.[A-Za-z0-9]{20}"),
+        ("harness_token", "pat.", r"pat\.[A-Za-z0-9_-]{22}\.[a-f0-9]{24}\.[A-Za-z0-9]{20}"),
+        ("harness_token", "sat.", r"sat\.[A-Za-z0-9_-]{22}\.[a-f0-9]{24}\.[A-Za-z0-9]{20}"),
         ("heroku_key", "HRKU-", r"HRKU-[A-Za-z0-9_-]{36,}"),
         ("hubspot_token", "pat-", r"pat-(?:na|eu)\d-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}"),
         ("infracost_key", "ico-", r"ico-[A-Za-z0-9]{32}"),
@@ -80,13 +80,15 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("jwt", "eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
         ("linear_key", "lin_", r"lin_(?:api|oauth)_[A-Za-z0-9]{40,}"),
         ("mailgun_key", "key-", r"key-[a-f0-9]{32}"),
-        ("mapbox_token", "k.eyJ", r"[st]k\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
+        ("mapbox_token", "sk.eyJ", r"sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
+        ("mapbox_token", "tk.eyJ", r"tk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
         ("maxmind_key", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
         ("msteams_webhook", ".com/webhook", r"[a-z0-9.-]*office\.com/webhook(?:b2)?/[a-f0-9@-]{73}/\w+/[a-f0-9/-]{69}"),
         ("newrelic_key", "NR", r"NR(?:AK|AA|BR|II|IQ|MA|RA|SP|JS)-[A-Za-z0-9_-]{15,48}"),
         ("newrelic_key", "px-", r"px-(?:api|dep)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"),
         ("newrelic_license", "NRAL", r"[a-z0-9]{36}NRAL"),
-        ("newrelic_license", "01xx", r"(?:eu|us)01xx[a-f0-9]{34,36}"),
+        ("newrelic_license", "eu01xx", r"eu01xx[a-f0-9]{34,36}"),
+        ("newrelic_license", "us01xx", r"us01xx[a-f0-9]{34,36}"),
         ("notion_token", "ntn_", r"ntn_\d{11}[A-Za-z0-9]{35}"),
         ("nuget_key", "oy2", r"oy2[a-z0-9]{43}"),
         ("octopus_key", "API-", r"API-[A-Z0-9]{25,30}"),
@@ -116,7 +118,8 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("segment_token", "sgp_", r"sgp_[A-Za-z0-9]{64}"),
         ("square_token", "sq0", r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,43}"),
         ("stackhawk_key", "hawk.", r"hawk\.[A-Za-z0-9_-]{20}\.[A-Za-z0-9_-]{20}"),
-        ("stripe_key", "k_", r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{16,}"),
+        ("stripe_key", "sk_", r"sk_(?:live|test|prod)_[A-Za-z0-9]{16,}"),
+        ("stripe_key", "rk_", r"rk_(?:live|test|prod)_[A-Za-z0-9]{16,}"),
         ("stripe_webhook_secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
         ("tavily_key", "tvly-", r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{20,}"),
         ("teamcity_token", "eyJ0eXAiOiAiVENWMiJ9", r"eyJ0eXAiOiAiVENWMiJ9\.[A-Za-z0-9_-]{36}\.[A-Za-z0-9_-]{48}"),
@@ -139,26 +142,49 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
 _TOLD = ("sk-ant-", "sgp_", "xox", "AIza", "ABSK")
 _SAID = lazy(r"key|token|secret|bearer|cl[ée]|jeton", re.IGNORECASE)
 
-_HINTS = in_tokens(*(hint for _, hint, _ in _TOKENS))
+# Most rules are asked where the first three letters of their tokens begin a word; a few know only two, or only letters
+# within.
+_WITHIN = [rule for rule in _TOKENS if rule[1][:1] in "_./" or rule[1] == "NRAL"]
+_NUMBERED = [rule for rule in _TOKENS if rule[1] in ("-", "|")]
+_NUMBER = lazy(r"-(?:[A-Za-z0-9]{64}|\d{6}-\d{6}-)")
+_BY_TWO = [rule for rule in _TOKENS if len(rule[1]) == 2]
+_BY_THREE: dict[str, list[tuple[str, str, re.Pattern[str]]]] = {}
+for _rule in _TOKENS:
+    if not (_rule in _WITHIN or _rule in _NUMBERED or _rule in _BY_TWO):
+        _BY_THREE.setdefault(_rule[1][:3], []).append(_rule)
 
 
-@lru_cache(256)
-def _rules(held: int) -> list[tuple[str, str, re.Pattern[str]]]:
-    return [rule for rule, (bit, _) in zip(_TOKENS, _HINTS.each, strict=True) if held & bit]
+def find(text: str) -> Iterator[Hit]:
+    """Tokens that stand alone in the text, wherever they stand."""
+    for kind, start, end in _all(text):
+        if not is_dummy(text[start:end]):
+            yield kind, start, end
 
 
-def find(text: str, held: int) -> Iterator[Hit]:
-    """Tokens that stand alone in the text, wherever they stand; `held` are its hints."""
-    if not held & _HINTS.mask:
-        return
-    rules = _rules(held & _HINTS.mask)
-    for word in _LONG.finditer(text):
-        found = word.group()
-        for kind, hint, pattern in rules:
-            if hint in found:
-                for match in pattern.finditer(text, *word.span()):
-                    if not is_masked(match.group()):
-                        yield kind, *match.span()
+def _all(text: str) -> Iterator[Hit]:
+    for three in _BY_THREE.keys() & _BEGINNINGS.findall(f" {text}"):
+        for rule in _BY_THREE[three]:
+            yield from _beginning(text, *rule)
+    for rule in _BY_TWO:
+        if rule[1] in text:
+            yield from _beginning(text, *rule)
+    rules = [rule for rule in _WITHIN if rule[1] in text]
+    if "|" in text or _NUMBER.search(text):
+        rules += _NUMBERED
+    if rules:
+        for word in _LONG.finditer(text):
+            for kind, letters, pattern in rules:
+                if letters in word.group():
+                    yield from ((kind, *match.span()) for match in pattern.finditer(text, *word.span()))
+
+
+def _beginning(text: str, kind: str, letters: str, pattern: re.Pattern[str]) -> Iterator[Hit]:
+    at = text.find(letters)
+    while at >= 0:
+        match = pattern.match(text, at)
+        if match is not None:
+            yield kind, *match.span()
+        at = text.find(letters, at + 1)
 
 
 def can_be(text: str, start: int) -> bool:

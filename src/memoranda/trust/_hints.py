@@ -1,6 +1,6 @@
 """Which of the letters that rules cannot do without stand in a text: worked out once a word, and remembered.
 
-Some two hundred hints are asked of every text. None reaches over white space (of one that does, its longest part is
+A hundred hints are asked of every text. None reaches over white space (of one that does, its longest part is
 asked), so what a word holds is known after the first time, and a text is its words. A hint that is said to be there may
 be missing after all, never the other way round: whoever asks looks for it himself.
 """
@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from memoranda.notes.lazyre import lazy
 from memoranda.trust.numbers import may_be_account, may_be_card
 from memoranda.values import dataclass
 
 _MOST_WORDS = 50_000  # kept in memory, some 10 MB; then all are forgotten
 TOKEN = 20  # characters; no token of a known form is shorter
-_LONGEST = 40  # characters of a word that is kept
 # Bits that are no hints: what may lie in or begin in a word, and how long one is at least.
 CARD, IBAN, DIGIT, OF_12, OF_20, OF_24 = 1, 2, 4, 8, 16, 32
 _FIRST = 6
+_DIGIT = lazy(r"\d")
+_BEGINNINGS = lazy(r"[^a-z0-9](?=([a-z0-9]\S))")  # of words
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,71 +35,85 @@ class _Known(dict[str, int]):
 
     def __init__(self) -> None:
         self._count = _FIRST
-        self._lower: dict[str, list[tuple[str, int]]] = {}  # by their first two letters
-        self._exact: dict[str, list[tuple[str, int]]] = {}
-        self._letters: list[tuple[str, int]] = []
+        self._hints: dict[str, list[tuple[str, int]]] = {}  # by their first two letters
+        self._beginnings: dict[str, list[tuple[str, int]]] = {}  # the same, of those that begin a word
+        self._anywhere: list[tuple[str, int]] = []
 
-    def group(self, hints: Sequence[str], *, exact: bool = False) -> Group:
+    def group(self, hints: Sequence[str], begin: bool) -> Group:
         each = []
         for hint in hints:
             bit = 1 << self._count
             self._count += 1
             part = max(hint.split(), key=len)
-            if len(part) == 1 and exact:
-                self._letters.append((part, bit))
+            self._hints.setdefault(part[:2], []).append((part, bit))
+            if begin:
+                self._beginnings.setdefault(part[:2], []).append((part, bit))
             else:
-                (self._exact if exact else self._lower).setdefault(part[:2], []).append((part, bit))
+                self._anywhere.append((part, bit))
             each.append((bit, hint))
         self.clear()
         return Group(sum(bit for bit, _ in each), tuple(each))
 
     def __missing__(self, word: str) -> int:
-        bits = self._of(word.lower(), self._lower)
-        if not word.isalpha():
-            bits |= (CARD if may_be_card(word) else 0) | (IBAN if may_be_account(word) else 0)
-            bits |= DIGIT if any(map(str.isdigit, word)) else 0
-        if len(word) >= 12:
-            bits |= OF_12 | (OF_20 if len(word) >= TOKEN else 0) | (OF_24 if len(word) >= 24 else 0)
         if len(word) >= TOKEN:
-            bits |= self._of(word, self._exact)
-            for letter, bit in self._letters:
-                bits |= bit if letter in word else 0
-        if len(word) <= _LONGEST:
-            if len(self) >= _MOST_WORDS:
-                self.clear()
-            self[word] = bits
-        return bits
-
-    def _of(self, word: str, hints: dict[str, list[tuple[str, int]]]) -> int:
-        bits = 0
-        for at in range(len(word) - 1):
-            found = hints.get(word[at : at + 2])
+            return 0  # asked together with the others, see `of_long`
+        low, bits = word.lower(), 0
+        for at in range(len(low) - 1):
+            found = self._hints.get(low[at : at + 2])
             if found is not None:
                 for hint, bit in found:
-                    if word.startswith(hint, at):
+                    if low.startswith(hint, at):
                         bits |= bit
+        if not word.isalpha():
+            bits |= _numbers(word)
+        if len(word) >= 12:
+            bits |= OF_12
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        self[word] = bits
         return bits
+
+    def of_long(self, words: list[str]) -> int:
+        """The bits of words of at least 20 characters: they hardly ever come again, so all are asked at once."""
+        text = " ".join(words)
+        low = text.lower()
+        bits = OF_12 | OF_20 | _numbers(text) | (OF_24 if any(len(word) >= 24 for word in words) else 0)
+        for hint, bit in self._anywhere:
+            if hint in low:
+                bits |= bit
+        for pair in self._beginnings.keys() & _BEGINNINGS.findall(f" {low}"):
+            for hint, bit in self._beginnings[pair]:
+                if hint in low:
+                    bits |= bit
+        return bits
+
+
+def _numbers(text: str) -> int:
+    if not _DIGIT.search(text):
+        return 0
+    return DIGIT | (CARD if may_be_card(text) else 0) | (IBAN if may_be_account(text) else 0)
 
 
 _known = _Known()
 
 
-def lower_case(*hints: str) -> Group:
+def anywhere(*hints: str) -> Group:
     """Hints that are looked for in the text in lower case."""
-    return _known.group(hints)
+    return _known.group(hints, begin=False)
 
 
-def in_tokens(*hints: str) -> Group:
-    """Hints that are looked for in words of at least 20 characters, as they stand."""
-    return _known.group(hints, exact=True)
+def beginning(*hints: str) -> Group:
+    """Hints that are looked for in the text in lower case where no letter or digit is before them (see `starts`)."""
+    return _known.group(hints, begin=True)
 
 
-def held_in(words: Iterable[str]) -> int:
+def held_in(words: Sequence[str]) -> int:
     """The bits of what stands in these words, which are all of a text."""
     held = 0
     for bits in set(map(_known.__getitem__, words)):
         held |= bits
-    return held
+    long = [word for word in words if len(word) >= TOKEN]
+    return held | _known.of_long(long) if long else held
 
 
 def starts(low: str, held: int, group: Group) -> Iterable[int]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import OF_12, lower_case, starts
+from memoranda.trust._hints import OF_12, anywhere, beginning, starts
 from memoranda.trust._values import is_random, is_stand_in, is_strong, is_uuid, is_variable
 
 Hit = tuple[str, int, int]  # kind, start, end
@@ -23,9 +23,8 @@ _PEM = lazy(
 _BODY = lazy(r"[A-Za-z0-9+/]{24}")  # a block without one is a title or a pattern
 _PEM_BASE64 = "LS0tLS1CRUdJTi"  # "-----BEGIN " begins with this in base64
 _PEM_BLOCK = lazy(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\s]{20,}={0,2}")
-_ADDRESS = lazy(
-    r"[A-Za-z][A-Za-z0-9+.-]{1,30}://(?P<user>[^\s/:@\"'<>?#]{0,80}):(?P<value>[^\s/\"'<>]{3,200}?)@(?=[\w\[%.$-])"
-)
+_SCHEME = lazy(r"[A-Za-z][A-Za-z0-9+.-]{1,30}$")
+_ADDRESS = lazy(r"://(?P<user>[^\s/:@\"'<>?#]{0,80}):(?P<value>[^\s/\"'<>]{3,200}?)@(?=[\w\[%.$-])")
 _QUERY = lazy(
     r"[?&;](?P<name>[A-Za-z_.-]{0,30}(?:key|token|secret|password|passwd|pwd|signature|sig"
     r"|auth))=(?P<value>[^&\s\"'<>#]{8,400})",
@@ -80,15 +79,15 @@ _LITERALS = (
     ),
 )
 _HASH = lazy(
-    r"(?<![\w$])(?:\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}"
-    r"|\$[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}"
-    r"|\$1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|\$[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}"
-    r"|\$y\$[./A-Za-z0-9$]{40,}"
-    r"|\$argon2(?:id?|d)\$[A-Za-z0-9=,$+/]{40,}|\$krb5(?:asrep|tgs)\$(?:23\$)?\S{60,}|\$apr1\$\S{8}\$\S{22}"
-    r"|\$scrypt\$\S{40,}|pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,})"
+    r"\$(?<![\w$]\$)(?:2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}"
+    r"|[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}"
+    r"|1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}"
+    r"|y\$[./A-Za-z0-9$]{40,}"
+    r"|argon2(?:id?|d)\$[A-Za-z0-9=,$+/]{40,}|krb5(?:asrep|tgs)\$(?:23\$)?\S{60,}|apr1\$\S{8}\$\S{22}"
+    r"|scrypt\$\S{40,})|pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,}"
 )
-_HEADERS = lower_case("authorization", "bearer", "x-", "api-key", "apikey", "jenkins-crumb", "cookie")
-_TOOLS = lower_case(*(hint for hint, _ in (*_COMMANDS, *_LITERALS)))
+_HEADERS = beginning("authorization", "bearer", "x-", "api-key", "apikey", "jenkins-crumb", "cookie")
+_TOOLS = anywhere(*(hint for hint, _ in (*_COMMANDS, *_LITERALS)))
 
 
 def find(text: str, low: str, held: int) -> Iterator[Hit]:
@@ -97,16 +96,17 @@ def find(text: str, low: str, held: int) -> Iterator[Hit]:
         yield from _long(text, low, held)
     if not held & _TOOLS.mask:
         return
-    for hint, command in _COMMANDS:
-        if hint in low:
+    tools = iter(_TOOLS.each)
+    for (hint, command), (bit, _) in zip(_COMMANDS, tools, strict=False):
+        if held & bit and hint in low:
             for match in command.finditer(text):
                 if match["value"] is None:  # `curl -u "KEY:"`
                     if is_strong(match["alone"]) and not _stands_in(match["alone"]):
                         yield "password", *match.span("alone")
                 elif not _stands_in(match["value"]):
                     yield "password", *match.span("value")
-    for hint, place in _LITERALS:
-        if hint in low:
+    for (hint, place), (bit, _) in zip(_LITERALS, tools, strict=True):
+        if held & bit and hint in low:
             for match in place.finditer(text):
                 if not is_variable(match["value"]):
                     yield "password", *match.span("value")
@@ -115,7 +115,7 @@ def find(text: str, low: str, held: int) -> Iterator[Hit]:
 def _long(text: str, low: str, held: int) -> Iterator[Hit]:
     """What has a word of at least 12 characters in it."""
     yield from _key_blocks(text)
-    if "://" in text:
+    if "://" in text and "@" in text:
         yield from _addresses(text)
     if "=" in text and ("?" in text or "&" in text):
         yield from _queries(text)
@@ -147,6 +147,8 @@ def _is_private(block: str) -> bool:
 
 def _addresses(text: str) -> Iterator[Hit]:
     for match in _ADDRESS.finditer(text):
+        if not _SCHEME.search(text, max(0, match.start() - 31), match.start()):
+            continue
         value = match["value"]
         if (value == "secret" or not _stands_in(value)) and value.lower() != match["user"].lower():
             yield "connection_string", *match.span("value")

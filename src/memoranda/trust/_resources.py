@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import lower_case
+from memoranda.trust._hints import anywhere
 from memoranda.trust._values import is_variable
 
 Hit = tuple[str, int, int]  # kind, start, end
@@ -22,7 +22,10 @@ _RULES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         # A policy of AWS itself has `aws` in the place of the account and is the same for everybody.
         ("cloud_resource", "arn:aws", r"\barn:aws(?:-[a-z-]{2,8})?:[a-z0-9-]{2,30}:[a-z0-9-]{0,20}:(?:\d{12})?:"
          r"(?P<value>[^\s\"'<>]{2,})"),
-        ("cloud_account", "account", r"(?i:\baws_?account_?id)[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<value>\d{12})(?!\d)"),
+        *(
+            ("cloud_account", hint, rf"(?i:\b{hint}_?id)[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?P<value>\d{{12}})(?!\d)")
+            for hint in ("awsaccount", "aws_account")
+        ),
         ("cloud_bucket", "amazonaws.com", r"(?<![\w.-])(?P<value>[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?"
          r"\.s3(?:[.-][a-z0-9-]{2,20})?\.amazonaws\.com)(?![\w.-]|/[^\s\"'<>])"),
         ("cloud_bucket", "amazonaws.com", r"(?<![\w.-])s3(?:[.-][a-z0-9-]{2,20})?\.amazonaws\.com/"
@@ -38,7 +41,7 @@ _RULES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
          r"(?P<value>[^\s\"'#$]{3,64})"),
     )
 )  # fmt: skip
-_HINTS = lower_case(*(hint for _, hint, _ in _RULES))
+_HINTS = anywhere(*(hint for _, hint, _ in _RULES))
 
 
 def find(text: str, held: int) -> Iterator[Hit]:

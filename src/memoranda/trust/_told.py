@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import Group, lower_case, starts
+from memoranda.trust._hints import Group, beginning, starts
 from memoranda.trust._values import is_stand_in, is_strong, is_word
 
 Hit = tuple[str, int, int]  # kind, start, end
 
-_ACCOUNTS = lower_case(
+_ACCOUNTS = beginning(
     "login", "log in with", "logins", "credential", "creds", "identifiant", "compte", "account", "accès", "acces",
     "connexion", "connecte", "se connecter avec", "sign in with", "auth",
 )  # fmt: skip
@@ -25,11 +25,11 @@ _PAIR = lazy(
     r"(?P<value>[^\s\"'`]{6,64})",
     re.IGNORECASE,
 )
-_ROOTS = lower_case("root", "admin", "user", "guest", "demo", "sa/", "sa /", "postgres", "invité")
+_ROOTS = beginning("root", "admin", "user", "guest", "demo", "sa/", "sa /", "postgres", "invité")
 _ROOT = lazy(
     r"(?:root|admin(?:istrator)?|user|guest|demo|sa|postgres|invité)[ \t]?[/:|][ \t]?(?P<value>[^\s\"'`]{6,64})", 2
 )
-_PINS = lower_case("pin", "digicode", "passcode", "cvv", "cvc", "puk", "nip", "code", "secret code")
+_PINS = beginning("pin", "digicode", "passcode", "cvv", "cvc", "puk", "nip", "code", "secret code")
 _PIN = lazy(
     r"(?:pin(?:[ -]?code)?|digicode|passcode|cvv|cvc|puk|nip|secret code|code(?:[ -]?pin| secret| wifi"
     r"| de (?:la )?(?:porte|carte|sécurité|déverrouillage|l'alarme|l'entrée|l'immeuble)"
@@ -41,7 +41,7 @@ _PIN = lazy(
 )
 _CODE_OF = lazy(r"\b(?:door|gate|alarm|safe|entry|access|lock|garage|locker|vault|sim|unlock|security)[ -]$")
 _SHORT_PIN = lazy(r"\b(?:PIN|PUK|CVV|CVC|NIP)\b[ \t]+(?P<value>\d{3,8})(?![\w:.,/-]\d|\w)")
-_BACKUPS = lower_case("backup", "back-up", "recovery", "rescue", "scratch", "2fa", "mfa", "codes de", "code de")
+_BACKUPS = beginning("backup", "back-up", "recovery", "rescue", "scratch", "2fa", "mfa", "codes de", "code de")
 _BACKUP = lazy(
     r"(?:(?:back-?up|recovery|rescue|scratch|2fa|mfa)[ -](?:backup )?codes?|codes? de (?:secours|récupération))"
     r"[^:\n(]{0,40}?(?::|are|sont|=)\s{0,3}"
@@ -49,7 +49,7 @@ _BACKUP = lazy(
     r"(?:-[a-z0-9]{4,8})?){0,20})",
     re.IGNORECASE,
 )
-_PHRASES = lower_case("seed", "recovery", "mnemonic", "backup", "secret", "wallet", "phrase", "bip")
+_PHRASES = beginning("seed", "recovery", "mnemonic", "backup", "secret", "wallet", "phrase", "bip")
 _PHRASE = lazy(
     r"(?:(?:seed|recovery|mnemonic|backup|secret|wallet)[ _-](?:phrase|words|seed|recovery phrase)"
     r"|phrase (?:de récupération|secrète|mnémonique|de passe)|mnemonic|bip-?39)"

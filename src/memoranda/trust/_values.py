@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 from memoranda.notes.lazyre import lazy
 
@@ -36,9 +35,11 @@ _ENDINGS = ("ed", "ing", "able", "ible", "ful", "less", "ous", "ive", "ly", "men
             "ées", "ante", "ile", "aire", "eux", "euse", "igé", "ié", "iée")  # fmt: skip
 _VARIABLE = lazy(r"\\?(?:\$[A-Za-z_{(\[]|%[A-Za-z_(]|%\d*\$?[sd]\b|\{|<|\[|&[a-z]+;|@[({A-Z]|\(|#\{)|[A-Z_]+%$")
 _INSIDE = lazy(
-    r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|(.)\1{7}|(..?.)\2{5}|(?:[xX]{4})|(?i:redacted|removed|censur|\[hidden)"
-    r"|&lt;|&gt;|<[A-Za-z _-]+>|%[a-z_]+%"
+    r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|\[hidden|\[HIDDEN|&lt;|&gt;|<[A-Za-z _-]+>|%[a-z_]+%"
 )
+_MARK = lazy(r"[^\w+/=~-]")  # what there is in every one of those
+_RUN = lazy(r"(.)\1{7}|[xX]{4}")
+_ROUND = lazy(r"(..?.)\1{5}")
 _SAYS_SO = lazy(
     r"your[-_ ]?[a-z]|redacted|removed|placeholder|example|goes.?here|insert|replace|dummy|change.?(?:me|it)|put[_-]"
     r"|process\.env|environ|getenv|env\[|votre|exemple|masqu|lorem|sample|fake[-_]|\bfake|n/a$|not[-_ ]?set"
@@ -56,21 +57,23 @@ _ORDINARY = lazy(
     r"|ed|secp|tls|mod|level|version|win|id|rfc|iso|ps|web|id|log4j)-?\d+\w*"
 )
 _NUMBERED = lazy(r"[a-z]{1,12}\d{0,2}(?:[-_.][a-z]{1,12}\d{0,2})*[-_.]\d{1,20}")  # `deploy-qa-20261002`
+_LETTER, _DIGIT = lazy(r"[^\W\d_]"), lazy(r"\d")
 _PARTS = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _UUID = lazy(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _UNSAYABLE = lazy(r"q[^u]|[jvwxz][bcdfghjkmnpqtvwxz]|[bcdfgmpqtvwz]x|[bcdfghjklmnprstvwxz]{2}[jqvwxz]|^[a-f]+$")
-_VOWELS = frozenset("aeiouyAEIOUY")
+_CONSONANTS = lazy(r"[^aeiouyAEIOUY]{5}")
+_N_LOG_N = [0.0, *(n * math.log2(n) for n in range(1, 513))]
 
 
 def is_stand_in(value: str) -> bool:
     """Whether it stands for a value and is none: a variable, a template, `xxxx`, `your-key-here`, `None`."""
     value = value.strip("\"'")
-    return (
-        is_masked(value)
-        or is_variable(value)
-        or value.strip(".,;:!?").lower() in _WORDS
-        or (_SAYS_SO.search(value.lower()) is not None and not is_random(value, 16))
-    )
+    return is_form(value) or (_SAYS_SO.search(value.lower()) is not None and not is_random(value, 16))
+
+
+def is_form(value: str) -> bool:
+    """Whether it is a variable, a masked form or a word that says that there is none; for what is random anyway."""
+    return is_masked(value) or is_variable(value) or value.strip(".,;:!?").lower() in _WORDS
 
 
 def is_variable(value: str) -> bool:
@@ -79,8 +82,18 @@ def is_variable(value: str) -> bool:
 
 
 def is_masked(value: str) -> bool:
-    """Whether a form was filled with one character or two or three over and over, or with dots."""
-    return len(set(value)) <= 2 or _INSIDE.search(value) is not None
+    """Whether a form was filled with one character over and over, or with dots."""
+    if len(set(value)) <= 2 or _RUN.search(value, 0, 80) is not None:  # zeros in base64 are a run as well
+        return True
+    if _MARK.search(value) is not None and _INSIDE.search(value) is not None:
+        return True
+    low = value.lower()
+    return "redacted" in low or "removed" in low or "censur" in low
+
+
+def is_dummy(token: str) -> bool:
+    """Whether a token is filled so, or with two or three characters over and over."""
+    return is_masked(token) or (len(set(token)) * 3 <= len(token) and _ROUND.search(token, 0, 80) is not None)
 
 
 def is_code(value: str) -> bool:
@@ -104,10 +117,7 @@ def is_strong(value: str) -> bool:
     """Whether it is made like a password and not like a word, a number, a date, an address or a name of something."""
     if not 5 <= len(value) <= 128 or is_ordinary(value):
         return False
-    letters = any(char.isalpha() for char in value)
-    digits = any(char.isdigit() for char in value)
-    special = any(not char.isalnum() for char in value[1:])
-    return letters and (digits or special)
+    return _LETTER.search(value) is not None and (_DIGIT.search(value) is not None or not value[1:].isalnum())
 
 
 def is_random(value: str, least: int) -> bool:
@@ -117,30 +127,33 @@ def is_random(value: str, least: int) -> bool:
     parts = _PARTS.findall(value)
     if len(parts) * 4 < len(value):  # otherwise it changes between capitals, letters and digits as no word does
         wordy = sum(len(part) for part in parts if len(part) >= 4 and _is_wordlike(part))
-        if wordy * 2 > len(value) or not any(char.isdigit() for char in value):
+        if wordy * 2 > len(value) or not _DIGIT.search(value):
             return False
-    elif not any(char.isdigit() for char in value) and len(value) < 20:
+    elif len(value) < 20 and not _DIGIT.search(value):
         return False
-    return entropy(value) >= (2.8 if least < 20 else 3.1)
+    return _is_varied(value, 2.8 if least < 20 else 3.1)
 
 
 def is_uuid(value: str) -> bool:
     return _UUID.fullmatch(value) is not None
 
 
+def _is_varied(value: str, bits: float) -> bool:
+    """Whether the entropy is at least so many bits. Most often it cannot be less, and nothing has to be counted."""
+    size, kinds = len(value), len(set(value))
+    most = size - kinds + 1  # how often one character occurs at most
+    if 0 < most < len(_N_LOG_N) and math.log2(size) - _N_LOG_N[most] / size >= bits:
+        return True
+    return entropy(value) >= bits
+
+
 def entropy(value: str) -> float:
     """Bits a character, by how often each occurs."""
+    value = value[:512]
     size = len(value)
-    return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
+    return math.log2(size) - sum(_N_LOG_N[value.count(char)] for char in set(value)) / size
 
 
 def _is_wordlike(part: str) -> bool:
     """Letters that could be pronounced: never more than four consonants in a row, no `qx` and the like."""
-    if not part.isalpha() or _UNSAYABLE.search(part.lower()):
-        return False
-    run = 0
-    for char in part:
-        run = 0 if char in _VOWELS else run + 1
-        if run > 4:
-            return False
-    return True
+    return part.isalpha() and not _CONSONANTS.search(part) and not _UNSAYABLE.search(part.lower())

@@ -11,8 +11,8 @@ _CARD = lazy(r"(?<![\w.,+/=-])\d(?:[ -]?\d){13,18}(?![\w]|[.,/=-]\d)", re.ASCII)
 _GROUPS = lazy(r"\d{14,19}|(\d{4})([ -])\d{4}\2\d{4}\2\d{2,4}(?:\2\d{1,3})?|\d{4}([ -])\d{6}\3\d{4,5}", re.ASCII)
 _IBAN = lazy(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}", re.ASCII)
 # What is in every card: a long run, two groups with a sign between, or a group between two spaces.
-_CARD_PART = lazy(r"(?<![\w.,+/=-])(?:\d{14}|\d{4}-\d{4})|^(?:\d{4}|\d{6})$", re.ASCII)
-_IBAN_BEGIN = lazy(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d", re.ASCII)
+_CARD_PART = lazy(r"\d(?<![\w.,+/=-]\d)(?:\d{13}|\d{3}-\d{4})|^(?:\d{4}|\d{6})$", re.ASCII)
+_IBAN_BEGIN = lazy(r"\d\d(?<=[A-Za-z]{2}\d\d)(?<![A-Za-z0-9][A-Za-z]{2}\d\d)", re.ASCII)  # digits are rare
 _LENGTHS = {
     country: int(length)
     for country, length in (

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _resources, _told
 from memoranda.trust._hints import CARD, DIGIT, IBAN, OF_20, OF_24, held_in
-from memoranda.trust._values import is_code, is_masked, is_ordinary, is_stand_in
+from memoranda.trust._values import is_code, is_dummy, is_ordinary, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
 from memoranda.values import dataclass
@@ -22,6 +22,7 @@ Hit = tuple[str, int, int]  # kind, start, end
 _ENCODED = lazy(r"%[0-9A-Fa-f]{2}")
 _WORD_WITH_PERCENT = lazy(r"[^\s\"'<>]*%[0-9A-Fa-f]{2}[^\s\"'<>]*")
 _BASE64 = lazy(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{8,}){0,200}={0,2}")
+_READABLE = bytes(range(32, 127)) + b"\t\r\n"
 _SPECIFIC = ("contextual_secret", "credential", "password")  # what any name will do for: another kind says more
 
 
@@ -45,9 +46,9 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
         return ()
     folded = fold(text)
     held = held_in(folded.text.split())
-    hits = [(kind, *folded.span(start, end)) for kind, start, end in _find(folded.text, held)]
-    hits.extend((kind, *folded.span(start, end)) for kind, start, end in _unwrapped(folded.text, held))
-    return tuple(_placed(text, hits))
+    found = list(_find(folded.text, held))
+    found.extend(_unwrapped(folded.text, held, found))
+    return tuple(_placed(text, [(kind, *folded.span(start, end)) for kind, start, end in found]))
 
 
 def masked(text: str) -> str:
@@ -70,28 +71,32 @@ def _find(text: str, held: int) -> Iterator[Hit]:
     low = text.lower()
     if len(low) != len(text):  # the capital İ becomes two characters
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    digits = sum(map(text.count, "0123456789")) if held & DIGIT else 0
-    yield from _known_makers(text)
+    data = text.encode("utf-8", "replace") if held & DIGIT else b""
+    digits = len(data) - len(data.translate(None, b"0123456789"))
+    named = list(_assignments.find(text, low, held))
+    yield from _known_makers(text, [(start, end) for _, start, end in named])
     yield from _places.find(text, low, held)
     yield from _told.find(text, low, digits, held)
-    yield from _assignments.find(text, low, held)
+    yield from named
     yield from _resources.find(text, held)
     if held & OF_20:
-        yield from _formats.find(text, held)
+        yield from _formats.find(text)
     if digits >= 12 and held & CARD:
         yield from (("card", *span) for span in cards(text))
     if digits >= 12 and held & IBAN:
         yield from (("iban", *span) for span in ibans(text))
 
 
-def _known_makers(text: str) -> Iterator[Hit]:
-    """What `redact-secret` finds, less what only stands for a value."""
+def _known_makers(text: str, named: list[tuple[int, int]]) -> Iterator[Hit]:
+    """What `redact-secret` finds, less what only stands for a value, and what its name has led to already."""
     import redact_secret
 
     limits = redact_secret.WholeInputLimits(max_input_bytes=4 * len(text) + 1, max_findings=len(text) + 1)
     for found in redact_secret.scan(text, limits=limits):
         value = text[found.start : found.end]
         if found.type == "contextual_secret":
+            if any(start <= found.start and found.end <= end for start, end in named):
+                continue
             before = text[max(0, found.start - 60) : found.start]
             told = (
                 is_stand_in(value) or text.startswith("...", found.end) or is_ordinary(value) or value.startswith("~/")
@@ -100,15 +105,18 @@ def _known_makers(text: str) -> Iterator[Hit]:
             if not told and _assignments.is_secret_name(before):
                 yield "credential", found.start, found.end
         elif (
-            not is_masked(value)
+            not is_dummy(value)
             and _formats.can_be(text, found.start)
             and (found.confidence == "high" or found.type != "okta_api_token")
         ):
             yield found.type, found.start, found.end
 
 
-def _unwrapped(text: str, held: int) -> Iterator[Hit]:
-    """What is found when percent-encoding or base64 is taken off; the hit is the whole encoded word."""
+def _unwrapped(text: str, held: int, known: list[Hit]) -> Iterator[Hit]:
+    """What is found when percent-encoding or base64 is taken off; the hit is the whole encoded word.
+
+    What lies in a known hit is left wrapped: it is a secret whatever it says.
+    """
     if "%" in text and _ENCODED.search(text):
         from urllib.parse import unquote
 
@@ -118,7 +126,10 @@ def _unwrapped(text: str, held: int) -> Iterator[Hit]:
                 yield hit[0], *match.span()
     if not held & OF_24:
         return
+    spans = [(start, end) for _, start, end in known if end - start >= 24]
     for match in _BASE64.finditer(text):
+        if any(start <= match.start() and match.end() <= end for start, end in spans):
+            continue
         plain = _decoded(match.group())
         if plain and (hit := next(_find(plain, held_in(plain.split())), None)):
             yield hit[0], *match.span()
@@ -129,9 +140,9 @@ def _decoded(word: str) -> str:
     import base64
     import binascii
 
-    word = "".join(word.split()).rstrip("=").translate({45: 43, 95: 47})
+    word = "".join(word.split()).rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        if not _readable(base64.b64decode(word[:32])):
+        if not _readable(binascii.a2b_base64(word[:32])):
             return ""
         data = base64.b64decode(word[: len(word) // 4 * 4] if len(word) % 4 == 1 else word + "=" * (-len(word) % 4))
     except binascii.Error:
@@ -140,7 +151,7 @@ def _decoded(word: str) -> str:
 
 
 def _readable(data: bytes) -> bool:
-    return bool(data) and sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in data) >= 0.95 * len(data)
+    return bool(data) and len(data.translate(None, _READABLE)) <= 0.05 * len(data)
 
 
 def _placed(text: str, hits: list[Hit]) -> Iterator[Secret]:

@@ -70,7 +70,7 @@ def create(folder: Path, context: Context, *, name: str | None = None, here: boo
 def _lay(root: Path, context: Context, name: str, roots: tuple[str, ...]) -> None:
     root.mkdir(parents=True, exist_ok=True)
     if not (root / ".git").exists():
-        _git(root, "init", "-q", "--template=", "--object-format=sha1", "--initial-branch=main")
+        plain_git(root, "init", "-q", "--template=", "--object-format=sha1", "--initial-branch=main")
         (root / ".git" / "info").mkdir(exist_ok=True)
     marker = Marker(new_id("home", context.random), name, roots=roots)
     files = {
@@ -120,7 +120,7 @@ def _check_format(folder: Path) -> None:
     """InvalidInput for a repository that keeps objects or refs in a form that we do not write."""
     config = layout_of(folder).common_dir / "config"
     for key, ours in (("extensions.objectformat", "sha1"), ("extensions.refstorage", "files")):
-        said = _git(folder, "config", "--file", str(config), "--default", ours, "--get", key).decode().strip()
+        said = plain_git(folder, "config", "--file", str(config), "--default", ours, "--get", key).decode().strip()
         if said.lower() != ours:
             raise InvalidInput(
                 f"The repository {folder} cannot hold a Home.",
@@ -156,7 +156,7 @@ def _outer_repository(folder: Path) -> Path | None:
 def _tracked(folder: Path) -> list[str]:
     if not folder.exists():
         return []
-    out = _git(folder, "ls-files", "-z")
+    out = plain_git(folder, "ls-files", "-z")
     return [row.decode("utf-8", "surrogateescape") for row in out.split(b"\0") if row]
 
 
@@ -170,7 +170,7 @@ def _exclude(outer: Path, inner: Path) -> None:
         path.write_text(before + ("" if before.endswith("\n") or not before else "\n") + line, encoding="utf-8")
 
 
-def _git(folder: Path, *arguments: str) -> bytes:
+def plain_git(folder: Path, *arguments: str) -> bytes:
     """Git where there is no Home yet: nothing of the folder's configuration can run in `init` and `ls-files`."""
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),

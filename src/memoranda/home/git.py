@@ -55,7 +55,7 @@ class Git:
         self._lock = threading.Lock()
         self._ready = False
 
-    def _environment(self, index: Path | None = None) -> dict[str, str]:
+    def environment(self, index: Path | None = None) -> dict[str, str]:
         """The whole environment of Git; most commands are kept from the index, which they would read for nothing."""
         if not self._ready:
             prepare_private(self._private)
@@ -101,7 +101,7 @@ class Git:
                 ["git", *arguments],
                 input=stdin,
                 capture_output=True,
-                env=self._environment(index),
+                env=self.environment(index),
                 cwd=self._layout.root,
                 check=False,
             )
@@ -124,7 +124,7 @@ class Git:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=self._environment(index),
+                env=self.environment(index),
                 cwd=self._layout.root,
             )
         except FileNotFoundError as error:
@@ -134,12 +134,12 @@ class Git:
         """The long-lived reader of objects, shared by the threads of this process."""
         with self._lock:
             if self._reader is None or not self._reader.alive():
-                self._reader = CatFile(self._layout.root, self._environment())
+                self._reader = CatFile(self._layout.root, self.environment())
             return self._reader
 
     def reader(self) -> CatFile:
         """Another reader of objects, for a long scan; its caller closes it."""
-        return CatFile(self._layout.root, self._environment())
+        return CatFile(self._layout.root, self.environment())
 
     def renew(self) -> None:
         """The shared reader may hold packs open that are gone: the next question is put to a fresh one."""

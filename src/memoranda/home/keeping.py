@@ -14,9 +14,9 @@ from memoranda.home.disk import DiskStore
 from memoranda.home.joining import joined, lacks
 from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.objects import GitObject, Signature, commit_data, make_object
-from memoranda.home.store import LEDGER_REF, RefMove
+from memoranda.home.refs import Refs
+from memoranda.home.store import FROM, LEDGER_REF, RefMove
 
-FROM = "refs/memoranda/from"  # below it, by the names of remotes, the ledgers of other clones as they were fetched
 _TRIES = 5
 
 
@@ -33,6 +33,11 @@ def keep(store: DiskStore, tip: LedgerTip, replica: str, now: datetime) -> str |
         except RefMoved:
             continue  # somebody commits at this moment
     return tip.read()
+
+
+def fetched(refs: Refs) -> str:
+    """Where the ledgers of other clones stand that were fetched, as one text."""
+    return "".join(f"{name} {refs.read(name)}\n" for name in refs.names(FROM))
 
 
 def settle(store: DiskStore, tip: LedgerTip) -> None:

@@ -56,6 +56,11 @@ def read_marker(root: Path) -> Marker:
         raise HomeNotFound(f"{root} is not a Home.", remedy=f"Make one with `memoranda init {root}`.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise _damaged(str(error)) from error
+    return parse_marker(text, root.name)
+
+
+def parse_marker(text: str, name: str) -> Marker:
+    """What a marker says; `name` is that of a Home that gives itself none. HomeDamaged."""
     fields = _simple_fields(text)
     if fields is None:
         import yaml
@@ -66,12 +71,12 @@ def read_marker(root: Path) -> Marker:
             raise _damaged("It is not YAML.") from error
     if not isinstance(fields, dict):
         raise _damaged("It holds no fields.")
-    home_id, name, number = fields.get("id"), fields.get("name"), fields.get("format")
+    home_id, named, number = fields.get("id"), fields.get("name"), fields.get("format")
     roots = fields.get("notes", ["memory/notes"])
     if not isinstance(home_id, str) or not isinstance(number, int) or not isinstance(roots, list):
         raise _damaged("It lacks `id`, `format` or a list of `notes`.")
     clean = tuple(str(item).strip("/") or "." for item in roots if ".." not in str(item).split("/"))
-    return Marker(home_id, home_name(str(name or root.name)), number, clean)
+    return Marker(home_id, home_name(str(named or name)), number, clean)
 
 
 def _simple_fields(text: str) -> dict[str, object] | None:

@@ -26,13 +26,14 @@ from memoranda.home.keys import Keys
 from memoranda.home.looker import Looker
 from memoranda.home.outside import Found, Outside
 from memoranda.home.record import FileChange, Record
-from memoranda.home.store import LEDGER_REF
+from memoranda.home.store import FROM, LEDGER_REF
 from memoranda.home.writer import Writer
 
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
     from memoranda.home.erasing.erase import Blank, Erasure
     from memoranda.home.prepare import Pieces
+    from memoranda.home.pulling import Pulled
 
 _CLOSING_TRIES = 20
 _MUCH = 8 << 20  # bytes of records
@@ -75,6 +76,7 @@ class Repository(Contents):
         self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout)
         self._looking = threading.Lock()
         self._lost: str | None = _UNKNOWN
+        self._taken_in = self.layout.own / "taken-in"
         self._many = False
         self.refused: dict[str, str] = {}
         self._committer.moved = self._looker.follow
@@ -94,6 +96,8 @@ class Repository(Contents):
                 pass  # somebody's Git is at work; tried again before anything is read or written
         if self.read_only is None and self._log.unapplied():
             self._mend()
+        if self.read_only is None:
+            self._take_in_fetched()
 
     # Erasing
 
@@ -160,12 +164,25 @@ class Repository(Contents):
         Returns, as `ledger_lost`, the commit whose lines are lost, None when none are.
         """
         if self.read_only is None and not self._decided():
-            from memoranda.home.keeping import keep  # here: most processes find the ledger where they left it
+            from memoranda.home.keeping import fetched, keep  # here: most find the ledger where they left it
 
+            told = fetched(self.store.refs)
             self._lost = keep(self.store, self.tip, self.replica.id, self._context.now())
+            if told:
+                self._taken_in.write_text(told, encoding="utf-8")
         else:
             self._lost = None
         return self._lost
+
+    def _take_in_fetched(self) -> None:
+        """Plain `git pull` may have brought another clone's ledger along, and nothing else."""
+        if not (self.layout.common_dir / FROM).is_dir():
+            return
+        from memoranda.home.keeping import fetched
+
+        known = self._taken_in.read_text(encoding="utf-8") if self._taken_in.exists() else ""
+        if fetched(self.store.refs) != known:
+            self.keep_ledger()
 
     @property
     def ledger_lost(self) -> str | None:
@@ -174,6 +191,19 @@ class Repository(Contents):
             stands = self.store.ref(LEDGER_REF)
             self._lost = None if self.tip.read() in (None, stands) else self.keep_ledger()
         return self._lost
+
+    def pull(self, context: Context, remote: str | None) -> Pulled:
+        """Takes in what another clone of this Home has; `keep_ledger` takes its ledger in. Errors: `pulling.pull`."""
+        from memoranda.home.pulling import pull
+
+        self.writing_allowed()
+        self.look(context)
+        if (reason := self.flush()) is not None:
+            raise HomeBusy(f"Nothing can be pulled now: {reason}.", remedy="Try again when that is over.")
+        self._tidy_at_last()
+        done = pull(self._pieces(), context, remote, busy=self._activity.busy, note=self.ours.is_note)
+        self.keep_ledger()
+        return done
 
     def settle_ledger(self) -> None:
         """A person has said that the ledger counts as it is, whatever it has lost."""

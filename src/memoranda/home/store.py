@@ -12,6 +12,7 @@ from memoranda.home.objects import GitObject
 from memoranda.values import dataclass
 
 LEDGER_REF = "refs/memoranda/ledger"
+FROM = "refs/memoranda/from"  # below it, by the names of remotes, the ledgers of other clones as they were fetched
 
 
 @dataclass(frozen=True, slots=True)

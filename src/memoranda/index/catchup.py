@@ -128,8 +128,9 @@ class CatchUp:
 
     def _take_in(self, snapshot: Snapshot, ledger: str | None) -> str | None:
         lost = self._repository.ledger_lost
-        if lost is not None and self._catalog.state("lost") != lost:
-            # What the catalog has of lost lines could have been written by anybody, and is gone when it is made again.
+        if self._catalog.state("lost") != lost:
+            # What the catalog has of lost lines could have been written by anybody, and is gone when it is made again;
+            # when they have come back, all of them are read.
             for table in TABLES:
                 self._catalog.db.execute(f"DELETE FROM {table}")
             self._catalog.set_state(commit=None, seq=None, committed=None, segments=None, ledger=None)

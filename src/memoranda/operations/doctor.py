@@ -252,8 +252,8 @@ def _cut(home: OpenHome) -> Iterator[Finding]:
             "ledger_cut", "error", LEDGER_REF,
             "The ledger was cut, set back or deleted, and Git has the lines no more. Every session counts as external, "
             "and so does every note without a line.",
-            "Fetch refs/memoranda/ledger of a clone that has them to refs/memoranda/from/<name>: it is taken in; "
-            "or a person goes on with what is left: `memoranda session fresh --lost`.",
+            "`memoranda pull` from a clone that has the lines brings them back; or a person goes on with what is left: "
+            "`memoranda session fresh --lost`.",
         )  # fmt: skip
     elif (at := repository.tip.last_cut()) is not None:
         yield Finding(
@@ -266,7 +266,7 @@ def _cut(home: OpenHome) -> Iterator[Finding]:
         yield Finding(
             "ledger_silent", "notice", LEDGER_REF,
             f"{count} note(s) say that an agent wrote them, and the ledger has no line of that.",
-            "A plain `git clone` leaves the ledger behind. Until its lines come, these notes are unclaimed.",
+            "A plain `git clone` leaves the ledger behind: `memoranda pull` brings it. Until then they are unclaimed.",
         )  # fmt: skip
 
 

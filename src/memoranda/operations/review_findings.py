@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from memoranda.home.keeping import FROM
-from memoranda.home.store import LEDGER_REF
+from memoranda.home.store import FROM, LEDGER_REF
 from memoranda.index.testimony import Review
 from memoranda.operations.findings import Finding
 from memoranda.operations.open_home import OpenHome

@@ -25,6 +25,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "journal append": ("journal", "add one entry to an agent's journal"),
     "journal import": ("journal", "take in a conversation from a file"),
     "import": ("making", "take in a folder of Markdown"),
+    "clone": ("clones", "make a clone of a Home, with its ledger"),
+    "pull": ("clones", "take in what another clone has, with its ledger"),
     "index status": ("upkeep", "show the indexes and what they reflect"),
     "index rebuild": ("upkeep", "make every index again"),
     "index drop": ("upkeep", "delete the indexes; nothing is lost"),

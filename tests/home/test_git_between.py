@@ -5,11 +5,14 @@ from __future__ import annotations
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from home.tools import CITED, PERSON, assert_sound, bodies, git, head, note, opened, quiet, rows, status, texts
+from home.tools import CITED, PERSON, assert_sound, bodies, git, head, insist, note, opened, quiet, rows, status, texts
 from memoranda.context import Context
+from memoranda.home import background
+from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.reading import read
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -75,7 +78,7 @@ def test_commands_between_two_looks(base: Path, live: Context, words: tuple[str,
         quiet(space)
         bodies(live, space)
         pending = note(live, space, "pending")
-        git(base, *words, accept=(0, 1) if "--refresh" in words else (0,))
+        insist(base, *words, accept=(0, 1) if "--refresh" in words else (0,))
         after = note(live, space, "after")
         listed = texts(live, space)
         assert {"pending", "after"} <= set(listed.values())
@@ -93,6 +96,29 @@ def test_commands_between_two_looks(base: Path, live: Context, words: tuple[str,
         assert rows(space) == caught_up
     if "--cached" not in words:
         assert_sound(base)
+
+
+def test_what_is_committed_between_two_looks_for_it_is_found(
+    base: Path, live: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git has not heard of it yet; when the log is asked it has let go of it, since it was committed meanwhile."""
+    monkeypatch.setattr(background, "_SOON", 60.0)
+    for ask in (lambda home, pointer: home.at(pointer.path, pointer.rev), lambda home, pointer: home.blob(pointer.rev)):
+        with opened(base, live) as space:
+            cited = parse_pointer(note(live, space, "pending").sources[0])
+            repository = space.one().repository
+            get, looked = repository.store.get, []
+
+            def committed(name: str, get: Any = get, looked: Any = looked, repository: Any = repository) -> object:
+                found = get(name)
+                if not looked:
+                    looked.append(found)
+                    assert repository.flush() is None
+                return found
+
+            monkeypatch.setattr(repository.store, "get", committed)
+            assert b"pending" in ask(repository, cited)
+            assert looked == [None], "it was not in Git before"
 
 
 def test_the_objects_of_a_commit_under_way_survive_a_pruning(base: Path, live: Context) -> None:

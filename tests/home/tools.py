@@ -39,6 +39,21 @@ def git(root: Path, *words: str, accept: Sequence[int] = (0,), stdin: bytes | No
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
+_CAME_BETWEEN = ("cannot lock ref", ".lock': File exists", "would make\nit empty")
+
+
+def insist(root: Path, *words: str, accept: Sequence[int] = (0,)) -> str:
+    """As `git`, by a person who repeats what Git refused because a commit of ours came in between."""
+    for _ in range(100):
+        try:
+            return git(root, *words, accept=accept)
+        except AssertionError as error:
+            if not any(said in str(error) for said in _CAME_BETWEEN):
+                raise
+            time.sleep(0.02)
+    return git(root, *words, accept=accept)
+
+
 def status(root: Path) -> str:
     return git(root, "status", "--porcelain=v1", "--untracked-files=all")
 

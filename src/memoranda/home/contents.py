@@ -22,7 +22,7 @@ from memoranda.home.ledger import Pen, read_lines
 from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.log import IntakeLog
 from memoranda.home.marker import FORMAT, Marker, Replica, read_marker, replica_of
-from memoranda.home.objects import TreeEditor, read_tree
+from memoranda.home.objects import GitObject, TreeEditor, read_tree
 from memoranda.home.outside import Ours
 from memoranda.home.record import Record
 from memoranda.home.store import LEDGER_REF
@@ -200,14 +200,20 @@ class Contents:
 
     def blob(self, oid: str) -> bytes | None:
         """The bytes of a blob, also of one that is still in the log only."""
-        found = self.store.get(oid)
-        if found is not None:
-            return found.data if found.kind == "blob" else None
-        data = self._pending_blob(oid)
-        if data is None and (leads := self.erasures.find(oid)) is not None and leads.name is not None:
+        found = self._object(oid)
+        if found is None and (leads := self.erasures.find(oid)) is not None and leads.name is not None:
             found = self.store.get(leads.name)
-            return found.data if found is not None and found.kind == "blob" else None
-        return data
+        return found.data if found is not None and found.kind == "blob" else None
+
+    def _object(self, name: str) -> GitObject | None:
+        """An object of Git, or a blob that is still in the log only."""
+        found = self.store.get(name)
+        if found is None:
+            data = self._pending_blob(name)
+            if data is not None:
+                return GitObject("blob", data, name)
+            found = self.store.get(name)  # it may have been committed since we looked, and let go by the log
+        return found
 
     def _pending_blob(self, oid: str) -> bytes | None:
         contents: dict[str, bytes] = {}
@@ -220,7 +226,9 @@ class Contents:
                     before = contents.get(change.old)
                     if before is None:
                         found = self.store.get(change.old)
-                        before = found.data if found else b""
+                        if found is None:
+                            continue  # without it there are other bytes behind this id
+                        before = found.data
                     data = before + data
                 contents[change.new] = data
                 if change.new == oid:
@@ -245,11 +253,8 @@ class Contents:
         return data
 
     def _at_rev(self, path: str, rev: str) -> bytes | None:
-        found = self.store.get(rev)
+        found = self._object(rev)
         if found is None:
-            data = self._pending_blob(rev)
-            if data is not None:
-                return data
             leads = self.erasures.find(rev) or self._told_by_ledger(rev)
             if leads is not None and leads.name is None:
                 raise Erased(leads.day)

@@ -163,9 +163,13 @@ class KeepOut:
         self._tell("SELECT max(live) FROM notes WHERE key = ?", (key for _, key in out))
 
     def _refuse(self, notes_since: int, entries_since: int) -> None:
-        """Takes out what no operation has written and what would be refused if one did: a secret in a commit."""
+        """Takes out what no operation has written and what would be refused if one did: a secret in a commit.
+
+        An operation's line is one that is vouched for: anybody can push others.
+        """
         notes = self._db.execute(
-            "SELECT n.row, n.path, n.blob, n.key, n.id FROM notes n LEFT JOIN ledger l ON l.about = n.blob"
+            "SELECT n.row, n.path, n.blob, n.key, n.id FROM notes n"
+            " LEFT JOIN ledger l ON l.about = n.blob AND l.vouched"
             " WHERE n.row > ? AND l.about IS NULL",
             (notes_since,),
         ).fetchall()
@@ -174,7 +178,8 @@ class KeepOut:
             self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?)", (path, note_id, blob))
         self._remove([(row, key) for row, _, _, key, _ in out])
         entries = self._db.execute(
-            "SELECT e.row, e.path, e.id, e.key, e.text FROM entries e LEFT JOIN ledger l ON l.about = e.id"
+            "SELECT e.row, e.path, e.id, e.key, e.text FROM entries e"
+            " LEFT JOIN ledger l ON l.about = e.id AND l.vouched"
             " WHERE e.row > ? AND (l.about IS NULL OR l.key != e.key) AND e.text != ''",
             (entries_since,),
         ).fetchall()

@@ -51,12 +51,16 @@ class Asked:
 
 @dataclass
 class Outcome:
-    """One question: the place of its first evidence turn (None: not among those shown), and for every item shown
-    what its signals gave and whether it is evidence."""
+    """One question: the place of its first evidence turn (None: not among those shown), how many of its evidence turns
+    are shown, and for every item shown what its signals gave and whether it is evidence."""
 
     asked: Asked
     place: int | None
     shown: list[tuple[Mapping[str, object], bool]]
+
+    def all_at(self, k: int) -> bool:
+        """Whether all of its evidence is among the first k."""
+        return sum(hit for _, hit in self.shown[:k]) == len(self.asked.evidence)
 
 
 def conversation(sample: Mapping[str, Any], captions: bool) -> tuple[list[str], list[Turn], list[Asked]]:

@@ -141,7 +141,9 @@ def _note_signals(
         passes = floor.passes(mask, fact.at_ms)
         if not passes and (alike is None or like.get(key, 0.0) < alike.floor):
             continue
-        signals = {"words": score / most, "cover": scores.share(mask)}
+        # "last week" is met by a note of last week, in whatever words.
+        met = mask | question.dated if mask and question.is_of(fact.at_ms) else mask
+        signals = {"words": score / most, "cover": scores.share(met)}
         # Comparing what folding leaves costs more than seeing that it cannot be the same.
         if fact.title and abs(len(fact.title) - len(question.text)) < 16 and plain(fact.title) == asked:
             signals["title"] = 1.0

@@ -30,7 +30,7 @@ class Floor:
         question = self._question
         if found or not (question.dated and mask and at_ms is not None):
             return found
-        if not (question.month_fits(at_ms) or question.closeness(at_ms)):
+        if not (question.span_fits(at_ms) or question.closeness(at_ms)):
             return False
         return self._scores.share(mask | question.dated) >= FLOOR_SHARE
 
@@ -38,7 +38,7 @@ class Floor:
 def timely(signals: Signals, question: Question, at_ms: int | None, traits: int) -> None:
     """Adds the signals that time and the kind of answer asked for give."""
     if at_ms is not None and question.has_time:
-        signals["month"] = float(question.month_fits(at_ms))
+        signals["month"] = question.span_fits(at_ms)
         signals["day"] = question.closeness(at_ms)
     if question.when and traits & TIME:
         signals["when"] = 1.0

@@ -83,3 +83,29 @@ def test_what_a_person_allows_is_shown_after_a_rebuild(context: Context, keys: K
         space.one().indexes.rebuild()
         assert len(recall(context, space, "walnut").items) == 1
         assert findings(context, space) == []
+
+
+def test_what_was_refused_is_asked_again_only_after_something_was_settled(
+    context: Context, keys: Keys, home: Path
+) -> None:
+    asked: list[str] = []
+    with Space(context, keys, home, None) as space:
+        commit(home, "memory/notes/door.md", NOTE)
+        indexes = space.one().indexes
+        admit = indexes.admit
+        indexes.admit = lambda data, path: (asked.append(path), admit(data, path))[1]
+        assert recall(context, space, "walnut").items == ()
+        assert asked.count("memory/notes/door.md") == 1
+        for number in range(3):
+            commit(home, f"memory/notes/window{number}.md", "# Window\n\nIt is of oak.\n")
+            assert recall(context, space, "walnut").items == ()
+        assert asked.count("memory/notes/door.md") == 1 and asked.count("memory/notes/window2.md") == 1
+        person = replace(context, person=True)
+        allow(person, keys, "domain", "docs.example.org", "ours")
+        commit(home, "memory/notes/roof.md", "# Roof\n\nIt is of slate.\n")
+        assert recall(context, space, "walnut").items == ()
+        assert asked.count("memory/notes/door.md") == 2
+        allow(person, keys, "text", Rules(keys, space.one().repository.marker.id).mark(SECRET), "an example")
+        commit(home, "memory/notes/cellar.md", "# Cellar\n\nIt is dry.\n")
+        assert len(recall(context, space, "walnut").items) == 1
+        assert findings(context, space) == []

@@ -36,6 +36,19 @@ def settled(keys: Keys, owner: str) -> bool:
     return os.access(f"{keys.folder.parent}/settings/{owner}.jsonl", os.F_OK)
 
 
+def state_of(keys: Keys, *owners: str) -> str:
+    """Changes with everything that is settled for one of these owners; what was settled is not read."""
+    states = []
+    for owner in owners:
+        try:
+            stat = Settings(keys, owner).path.stat()
+        except FileNotFoundError:
+            states.append("-")
+        else:
+            states.append(f"{stat.st_size}.{stat.st_mtime_ns}")
+    return " ".join(states)
+
+
 class Settings:
     """The settings of one installation for `owner`: `person`, or the id of a Home. Kept beside the keys."""
 

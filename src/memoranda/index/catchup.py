@@ -114,6 +114,7 @@ class CatchUp:
 
     def _begin(self, seq: int) -> KeepOut:
         # Here: a recall that finds everything up to date parses no note.
+        from memoranda.home.settings import state_of
         from memoranda.home.tombstones import Mirror, Seals
         from memoranda.index.fill import Filler
         from memoranda.index.keepout import KeepOut
@@ -122,7 +123,8 @@ class CatchUp:
         # What the log has told already, and what has to be told again because commits came between.
         self._told, self._again = seq, set[str]()
         named = self._repository.keys, self._repository.marker.id
-        keep = KeepOut(self._catalog.db, Seals(*named), Mirror(*named), self._admit, self._repository.blob)
+        settled = state_of(named[0], "person", named[1])
+        keep = KeepOut(self._catalog.db, Seals(*named), Mirror(*named), self._admit, self._repository.blob, settled)
         self._since = keep.rows()
         return keep
 

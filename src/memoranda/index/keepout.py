@@ -104,9 +104,12 @@ class KeepOut:
         mirror: Mirror,
         admit: Callable[[bytes, str], str | None],
         blob: Callable[[str], bytes | None],
+        settled: str,
     ) -> None:
+        """`settled` changes with whatever a person settles that `admit` asks for."""
         self._admit = admit
         self._blob = blob
+        self._settled = settled
         self._db = db
         self._seals = seals
         self._mirror = mirror
@@ -189,7 +192,14 @@ class KeepOut:
         self._blank([(row, key) for row, _, _, key, _ in said])
 
     def _allowed_again(self) -> bool:
-        """Whether a note that was refused is not any more, since a person has allowed what it says."""
+        """Whether a note that was refused is not any more, since a person has allowed what it says.
+
+        Asked again only when something was settled since: each has to be read and searched for that.
+        """
+        told = self._db.execute("SELECT value FROM state WHERE name = 'settled'").fetchone()
+        if told is not None and told[0] == self._settled:
+            return False
+        self._db.execute("INSERT OR REPLACE INTO state VALUES ('settled', ?)", (self._settled,))
         held = self._db.execute("SELECT path, blob FROM refused WHERE blob != ''").fetchall()
         return any(self._admit(self._blob(blob) or b"", path) is None for path, blob in held)
 

@@ -19,7 +19,7 @@ from home.steps import WRITE, Ending, watched
 from home.tools import assert_sound, fresh_home, git, note, texts
 from memoranda.context import Context
 from memoranda.errors import Erased
-from memoranda.home import background, log
+from memoranda.home import background, log_state
 from memoranda.home.erasing.erase import Eraser
 from memoranda.home.keys import Keys
 from memoranda.operations import reading
@@ -191,7 +191,7 @@ def test_a_loss_of_power_anywhere(ready: Ready, tmp_path: Path, monkeypatch: pyt
     with disk.noted():
         erase(root, ready.keys, ready.secret, lambda name: disk.moment(name))
         disk.moment("closed")
-    monkeypatch.setattr(log, "boot_id", lambda: b"the next day".ljust(32, b"-"))
+    monkeypatch.setattr(log_state, "boot_id", lambda: b"the next day".ljust(32, b"-"))
     labels = [moment.label for moment in disk.moments]
     begun = labels.index("survey")
     later = disk.moments[begun:]

@@ -19,9 +19,10 @@ from memoranda.context import Context
 from memoranda.errors import ReadOnlyHome
 from memoranda.home import durable, log, worktree
 from memoranda.home.keys import Keys
-from memoranda.home.log import HEAD_SIZE, IntakeLog
+from memoranda.home.log import IntakeLog
 from memoranda.home.record import FRAME_SIZE, FileChange, Record, decode, encode
 from memoranda.home.repository import Repository
+from memoranda.home.segments import HEAD_SIZE
 from memoranda.operations.space import Space
 
 AT = datetime(2026, 10, 2, 9, 12, 33, 123456, tzinfo=UTC)
@@ -220,7 +221,7 @@ def test_a_segment_left_by_a_killed_rotation_does_not_hide_later_records(tmp_pat
     """One process dies between making the next segment and moving on; another goes on writing in the old one."""
     ours = IntakeLog(tmp_path)
     write(ours, record(1))
-    ours._make_segment(2, 1)
+    ours._segments.make(2, 1)
     write(ours, record(2))
     later = IntakeLog(tmp_path)
     later.refresh()
@@ -235,7 +236,7 @@ def test_a_segment_left_by_a_killed_rotation_does_not_hide_later_records(tmp_pat
         state[24:56] = boot.ljust(32, b"-")
         (tmp_path / "state").write_bytes(state if boot else b"")
         again = IntakeLog(tmp_path)
-        again._make_segment(2, 1)
+        again._segments.make(2, 1)
         again.close()
         assert [r.seq for r in read_back(tmp_path)] == [1, 2, 3]
 

@@ -18,7 +18,7 @@ from home.power import Disk, Moment, build
 from home.steps import watched
 from home.tools import assert_sound, fresh_home, git, note, rows, texts
 from memoranda.context import Context
-from memoranda.home import background, log
+from memoranda.home import background, log, log_state
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.notes.ids import blob_id
@@ -126,7 +126,7 @@ def test_no_acknowledged_note_is_lost_with_the_power(
         with Space(live, keys, root, None) as space:
             story(disk, space, live)
         disk.moment("closed")
-    monkeypatch.setattr(log, "boot_id", lambda: b"the next day".ljust(32, b"-"))
+    monkeypatch.setattr(log_state, "boot_id", lambda: b"the next day".ljust(32, b"-"))
     named = [m for m in disk.moments if not m.label[0].isdigit()]
     between = [m for m in disk.moments if m.label[0].isdigit()]
     assert len(named) >= 9
@@ -157,7 +157,7 @@ def test_a_home_that_was_made_is_there_after_a_loss_of_power(
         with Space(live, keys, root, None) as space:
             done = note(live, space, "first. — the end.")
             disk.promise("remembered", **{done.path: blob_id((root / done.path).read_bytes())})
-    monkeypatch.setattr(log, "boot_id", lambda: b"the next day".ljust(32, b"-"))
+    monkeypatch.setattr(log_state, "boot_id", lambda: b"the next day".ljust(32, b"-"))
     for number, (names, data) in enumerate(itertools.product(NAMES, DATA)):
         for moment in disk.moments:
             if moment.label in ("made", "remembered"):

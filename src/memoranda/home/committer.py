@@ -18,10 +18,11 @@ from memoranda.home.durable import FileLock, write_durably
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, last_segment
 from memoranda.home.ledger_tip import LedgerTip
-from memoranda.home.log import HEAD_SIZE, IntakeLog
+from memoranda.home.log import IntakeLog
 from memoranda.home.objects import FILE_MODE, PROGRAM_MODE, GitObject, Signature, TreeEditor, commit_data, make_object
 from memoranda.home.record import FileChange, Record
 from memoranda.home.refs import Refs
+from memoranda.home.segments import HEAD_SIZE
 from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
 from memoranda.home.streak import Streak
 from memoranda.home.worktree import Worktree

@@ -11,48 +11,21 @@ ahead of its records: a sync that changes no file size does not wait for the fil
 from __future__ import annotations
 
 import json
-import mmap
 import os
-import struct
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memoranda.errors import HomeDamaged, ReadOnlyHome
+from memoranda.errors import ReadOnlyHome
 from memoranda.home.durable import FileLock, begin_writing, sync_data, sync_path
-from memoranda.home.record import FRAME_SIZE, FileChange, Record, Unread, decode, encode, peek, whole
+from memoranda.home.held import Held
+from memoranda.home.log_state import LogState
+from memoranda.home.record import FRAME_SIZE, FileChange, Record, Unread, encode, whole
+from memoranda.home.segments import AHEAD, HEAD_SIZE, Segments, records, write_at
 
-_HEAD = struct.Struct(">8sQ")  # a segment begins with a magic and the sequence number before its first record
-_MAGIC = b"MEMLOG1\n"
-# Segment, offset up to which the working tree is written, offset up to which its files are synced, boot, and up to
-# where the log itself is synced (segment and offset in one number). In the native form each number is stored at one
-# stroke, so that another process can read it without a lock.
-_STATE = struct.Struct("@QQQ32sQ")
-_WRITERS = struct.Struct("@QQQ32s")
-_DURABLE = struct.Struct("@Q")
-_DURABLE_AT = _STATE.size - _DURABLE.size
-_OFFSET_BITS = 40
-HEAD_SIZE = _HEAD.size
 _NO_FRAME = bytes(FRAME_SIZE)
 ROTATE_AT = 4 << 20
-_AHEAD = 256 << 10
-
-
-def boot_id() -> bytes:
-    """A name of this run of the operating system: another one means that unsynced files may be torn."""
-    if sys.platform == "darwin":
-        import ctypes
-
-        size = ctypes.c_size_t(64)
-        buffer = ctypes.create_string_buffer(64)
-        ctypes.CDLL(None).sysctlbyname(b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, 0)
-        return buffer.value[:32].ljust(32, b"-")
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()[:32].ljust(32, b"-")
-    except OSError:
-        return b"unknown".ljust(32, b"-")
 
 
 class IntakeLog:
@@ -66,6 +39,7 @@ class IntakeLog:
         folder.mkdir(parents=True, exist_ok=True)
         self._former_record = former
         self._folder = folder
+        self._segments = Segments(folder)
         self._threads = threading.Lock()
         self._file_lock = FileLock(folder / "log.lock")
         self._sync_lock = FileLock(folder / "sync.lock")
@@ -73,96 +47,62 @@ class IntakeLog:
         self._sync_turn = threading.Condition()
         self._syncing = False
         self._failed: str | None = None
-        self._this_boot = boot_id()
         self._segment = 0
         self._descriptor = -1
         self._former = -1  # the segment before: a thread may still be syncing it
         self._read_at = 0
-        self._last = 0
         self._synced = 0
         self.missed = 0  # how often the segment changed before all of the last one was read
         self._size = 0  # of the segment's file, as far as it is known: it only ever grows
         self.whole = False  # while the lock is held: nothing was torn, or recorded and not written
-        self._held: list[Record | Unread] = []  # read from the current segment and not yet forgotten, without a gap
-        self._ends: list[int] = []
+        self._held = Held()
         self._listeners: list[tuple[str, bytes, Callable[[Record], None]]] = []  # a word, as it lies in the log, whom
         with self._locked():
-            self._state = self._map_state()
+            self._state = LogState(folder / "state")
+            self._settle()
         self._open_segment(self._current(), HEAD_SIZE)
 
     # The shared numbers
 
-    def _map_state(self) -> mmap.mmap:
-        path = self._folder / "state"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            if (size := os.fstat(descriptor).st_size) < _STATE.size:
-                os.pwrite(descriptor, bytes(_STATE.size - size), size)
-            state = mmap.mmap(descriptor, _STATE.size)
-        finally:
-            os.close(descriptor)
-        segment, _, _, boot, _ = _STATE.unpack_from(state)
-        if boot != self._this_boot:
-            _DURABLE.pack_into(state, _DURABLE_AT, 0)
-        found = sorted(int(p.stem) for p in self._folder.glob("*.log") if p.stem.isdigit())
+    def _settle(self) -> None:
+        """Sees to it that there is a segment, that the numbers speak of the newest, and that there is no other."""
+        segment = self._current()
+        found = self._segments.numbers()
         if not found:
-            self._make_segment(1, self._former_record())
+            self._segments.make(1, self._former_record())
             sync_path(self._folder.parent)  # which holds our folder since a moment ago
-            _pack_state(state, 1, HEAD_SIZE, HEAD_SIZE, self._this_boot)
-            return state
-        if segment not in found or boot != self._this_boot:  # the numbers may be older than the segments, or lost
-            segment = self._newest(found)
-            if segment != _STATE.unpack_from(state)[0]:
-                _pack_state(state, segment, HEAD_SIZE, HEAD_SIZE, b"")
-        for other in found:
-            if other != segment:  # a rotation was cut short: before it moved on, or before it had cleaned up
-                self._path(other).unlink()
-        for left in self._folder.glob("segment.*.tmp"):
-            left.unlink()
-        return state
-
-    def _newest(self, found: list[int]) -> int:
-        """The segment that holds the newest records; a fresh one counts only if the one before it did not go on."""
-        *before, last = found
-        if not before:
-            return last
-        fresh, older = self._path(last).read_bytes(), self._path(before[-1]).read_bytes()
-        if any(True for _ in _records(fresh, HEAD_SIZE)):
-            return last
-        went_on = any(record.seq > _HEAD.unpack_from(fresh)[1] for record, _ in _records(older, HEAD_SIZE))
-        return before[-1] if went_on else last
+            self._state.write(1, HEAD_SIZE, HEAD_SIZE)
+            return
+        if segment not in found or self._state.fresh_boot:  # the numbers may be older than the segments, or lost
+            segment = self._segments.newest(found)
+            if segment != self._current():
+                self._state.write(segment, HEAD_SIZE, HEAD_SIZE, b"")
+        self._segments.keep_only(segment, found)
 
     def _current(self) -> int:
-        return self._numbers()[0]
-
-    def _numbers(self) -> tuple[int, int, int]:
-        segment, applied, safe, _, _ = _STATE.unpack_from(self._state)
-        return segment, applied, safe
-
-    def _boot(self) -> bytes:
-        return bytes(_STATE.unpack_from(self._state)[3])
+        return self._state.numbers()[0]
 
     @property
     def fresh_boot(self) -> bool:
         """Whether the machine was started anew and nobody has looked yet which files were lost by it."""
-        return self._boot() != self._this_boot
+        return self._state.fresh_boot
 
     @property
     def applied(self) -> int:
         """The offset in the current segment up to which the working tree holds what the records say."""
-        return self._numbers()[1]
+        return self._state.numbers()[1]
 
     @property
     def safe(self) -> int:
         """The offset in the current segment up to which the files in the working tree survive a loss of power."""
-        return self._numbers()[2]
+        return self._state.numbers()[2]
 
     def publish(self, record: Record, end: int) -> None:
         """The working tree holds what the record just appended says: from now on everybody sees it."""
         self._set_applied(end)
         with self._reading:
-            self._read_at, self._last = end, record.seq
-            self._hold(record, end)
+            self._read_at = end
+            self._held.add(record, end)
         for word, _, listener in self._listeners:
             if any(word in line for line in record.ledger):
                 listener(record)
@@ -172,18 +112,18 @@ class IntakeLog:
         self._set_applied(self._read_at)
 
     def _set_applied(self, offset: int) -> None:
-        _pack_state(self._state, self._segment, offset, min(self.safe, offset), self._this_boot)
+        self._state.write(self._segment, offset, min(self.safe, offset))
 
     def set_safe(self, segment: int, offset: int) -> None:
         """The files that the records up to `offset` of `segment` left in the working tree are synced."""
         with self._locked():
-            current, applied, safe = self._numbers()
+            current, applied, safe = self._state.numbers()
             if current == segment and safe < offset <= applied and not self.fresh_boot:
-                _pack_state(self._state, current, applied, offset, self._boot())
+                self._state.write(current, applied, offset)
 
     def mark(self) -> tuple[int, int]:
         """(segment, offset) up to which records stand in the working tree: another one when somebody has written."""
-        return self._numbers()[:2]
+        return self._state.numbers()[:2]
 
     @property
     def segment(self) -> int:
@@ -197,55 +137,35 @@ class IntakeLog:
     @property
     def last(self) -> int:
         """The sequence number of the newest record read so far."""
-        return self._last
+        return self._held.last
 
     # Segments
 
-    def _path(self, segment: int) -> Path:
-        return self._folder / f"{segment:08d}.log"
-
-    def _make_segment(self, segment: int, last: int) -> None:
-        fresh = self._folder / f"segment.{os.getpid()}.tmp"
-        with fresh.open("wb") as file:
-            file.write(_HEAD.pack(_MAGIC, last) + bytes(_AHEAD))
-            file.flush()
-            sync_data(file.fileno())
-        fresh.replace(self._path(segment))
-        sync_path(self._folder)
-
     def _open_segment(self, segment: int, at: int) -> None:
-        path = self._path(segment)
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        magic, last = _HEAD.unpack(os.pread(descriptor, HEAD_SIZE, 0).ljust(HEAD_SIZE, b"\0"))
-        if magic != _MAGIC:
-            os.close(descriptor)
-            raise HomeDamaged(
-                f"The intake log {path.name} does not begin as one.",
-                remedy="Move it aside and run `memoranda doctor`; everything committed is in Git.",
-            )
+        descriptor, last = self._segments.open(segment)
         if self._former >= 0:
             os.close(self._former)
         self._former, self._descriptor = self._descriptor, descriptor
         self._segment, self._read_at, self._synced, self._size = segment, at, 0, 0
         if at == HEAD_SIZE:
-            self.missed += last != self._last  # the last segment went on behind what was read of it
-            self._last = last
-        self._held, self._ends = [], []
+            self.missed += last != self._held.last  # the last segment went on behind what was read of it
+        self._held.begin(last if at == HEAD_SIZE else None)
 
     def skip_to(self, segment: int, offset: int, seq: int) -> None:
         """Begins reading behind what is known to be committed already (a process that has just opened)."""
         if segment == self._segment and offset > self._read_at and not self._held:
-            self._read_at, self._last = offset, seq
+            self._read_at = offset
+            self._held.begin(seq)
 
     def refresh(self) -> None:
         """Reads what other processes and threads have written since, as far as it stands in the working tree."""
         with self._reading:
             while True:
-                current, applied, _ = self._numbers()
+                current, applied, _ = self._state.numbers()
                 if current == self._segment:
                     self._read_tail(applied)
                     return
-                if not self._path(current).exists():
+                if not self._segments.path(current).exists():
                     return
                 self._open_segment(current, HEAD_SIZE)  # what stood in the last one is committed
 
@@ -261,20 +181,15 @@ class IntakeLog:
         if end <= self._read_at:
             return
         buffer = os.pread(self._descriptor, end - self._read_at, self._read_at)
-        at, next_at = 0, whole(buffer, 0, self._last + 1)
+        at, next_at = 0, whole(buffer, 0, self._held.last + 1)
         while next_at is not None:
-            item = Unread(self._last + 1, buffer, at)
-            self._hold(item, self._read_at + next_at)
-            self._last = item.seq
+            item = Unread(self._held.last + 1, buffer, at)
+            self._held.add(item, self._read_at + next_at)
             for _, word, listener in self._listeners:
                 if buffer.find(word, at, next_at) >= 0:
                     listener(item.record())
-            at, next_at = next_at, whole(buffer, next_at, self._last + 1)
+            at, next_at = next_at, whole(buffer, next_at, self._held.last + 1)
         self._read_at += at
-
-    def _hold(self, item: Record | Unread, end: int) -> None:
-        self._held.append(item)
-        self._ends.append(end)
 
     def listen(self, word: str, listener: Callable[[Record], None]) -> None:
         """`listener` is told of every record in whose ledger lines the JSON text `word` stands, in their order."""
@@ -288,42 +203,27 @@ class IntakeLog:
         rest = os.fstat(self._descriptor).st_size - self._read_at
         looked_at = rest if self.fresh_boot else FRAME_SIZE
         if any(os.pread(self._descriptor, looked_at, self._read_at)):
-            _write_at(self._descriptor, bytes(rest), self._read_at)
+            write_at(self._descriptor, bytes(rest), self._read_at)
 
     def forget(self, seq: int) -> None:
         """Lets go of the records up to `seq`: they are in Git."""
         with self._reading:
-            behind = self._behind(seq)
-            del self._held[:behind], self._ends[:behind]
+            self._held.forget(seq)
 
     def after(self, seq: int) -> list[tuple[Record, int]]:
         """The records behind `seq` that are still held, each with the offset of its end."""
         with self._reading:
-            behind = self._behind(seq)
-            found = [item if isinstance(item, Record) else item.record() for item in self._held[behind:]]
-            self._held[behind:] = found
-            return list(zip(found, self._ends[behind:], strict=True))
+            return self._held.after(seq)
 
     def any_after(self, seq: int) -> bool:
         """Whether a record behind `seq` is held."""
         with self._reading:
-            return self._behind(seq) < len(self._held)
+            return self._held.any_after(seq)
 
     def newest_change(self, path: str, seq: int) -> tuple[bool, FileChange | None]:
         """(whether every record behind `seq` is held, what the newest held one behind it did to the file if any)."""
         with self._reading:
-            behind = self._behind(seq)
-            whole = self._last - len(self._held) + behind == seq
-            held = self._held[behind:]
-        for item in reversed(held):
-            for change in item.changes if isinstance(item, Record) else item.changes():
-                if change.path == path:
-                    return whole, change
-        return whole, None
-
-    def _behind(self, seq: int) -> int:
-        """Where the records behind `seq` begin among those that are held."""
-        return min(max(seq - self._last + len(self._held), 0), len(self._held))
+            return self._held.newest_change(path, seq)
 
     # Writing
 
@@ -355,8 +255,8 @@ class IntakeLog:
             raise
 
     def _catch_up(self) -> None:
-        segment, applied, _, boot, _ = _STATE.unpack_from(self._state)
-        if segment == self._segment and boot == self._this_boot:  # the usual case, at a glance
+        applied = self._state.usual(self._segment)
+        if applied is not None:
             if applied != self._read_at:
                 with self._reading:
                     self._read_tail(applied)
@@ -376,7 +276,7 @@ class IntakeLog:
         try:
             if self._read_at + len(data) + FRAME_SIZE > self._size:
                 self._make_room(len(data))
-            _write_at(self._descriptor, data, self._read_at)
+            write_at(self._descriptor, data, self._read_at)
             begin_writing(self._descriptor, self._read_at, len(data))
         except OSError as error:
             os.ftruncate(self._descriptor, self._read_at)
@@ -390,31 +290,31 @@ class IntakeLog:
         """Sees to it that zeros lie ahead; another process may have laid them."""
         self._size = os.fstat(self._descriptor).st_size
         if self._read_at + wanted + FRAME_SIZE > self._size:
-            _write_at(self._descriptor, bytes(wanted + max(_AHEAD, self._size >> 2)), self._size)
+            write_at(self._descriptor, bytes(wanted + max(AHEAD, self._size >> 2)), self._size)
             self._size = os.fstat(self._descriptor).st_size
 
     def take_back(self, end: int) -> None:
         """Wipes the record that `append` has just written up to `end` (inside `writing`, instead of `publish`)."""
-        _write_at(self._descriptor, bytes(end - self._read_at), self._read_at)
+        write_at(self._descriptor, bytes(end - self._read_at), self._read_at)
 
     def unsafe_span(self) -> tuple[int, int, int]:
         """(segment, offset, bytes) of what `unsafe` would give: how far it reaches, and how much is to be read."""
-        segment, applied, safe = self._numbers()
+        segment, applied, safe = self._state.numbers()
         return segment, applied, max(0, applied - safe)
 
     def unsafe(self) -> tuple[int, int, list[Record]]:
         """(segment, offset, records): what stands in the working tree up to the offset and may go with the power."""
         with self._reading:
-            segment, applied, safe = self._numbers()
+            segment, applied, safe = self._state.numbers()
             if segment != self._segment or safe >= applied:
                 return segment, safe, []
             buffer = os.pread(self._descriptor, applied - safe, safe)
-        return segment, applied, [record for record, _ in _records(buffer, 0)]
+        return segment, applied, [record for record, _ in records(buffer, 0)]
 
     def everything(self, offset: int = HEAD_SIZE) -> list[tuple[Record, int]]:
         """The records of the current segment that end behind `offset`, read afresh, each with its end."""
         buffer = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
-        return [(record, end) for record, end in _records(buffer, HEAD_SIZE) if end > offset]
+        return [(record, end) for record, end in records(buffer, HEAD_SIZE) if end > offset]
 
     def unapplied(self) -> bool:
         """Whether a writer died between its record and its files, or the machine went down with files unsynced.
@@ -466,29 +366,20 @@ class IntakeLog:
 
         One sync covers what all processes have written. They take turns, so that who comes second need not sync again.
         """
-        if (reached := self._durable(segment)) >= offset:
+        if (reached := self._state.durable(segment)) >= offset:
             return reached
         self._sync_lock.acquire()
         try:
-            if (reached := self._durable(segment)) >= offset:
+            if (reached := self._state.durable(segment)) >= offset:
                 return reached
-            current, applied, _ = self._numbers()
+            current, applied, _ = self._state.numbers()
             sync_data(descriptor)
             if current != segment or applied < offset:
                 return offset  # what was read by us; the segment has been left, or its records are only being written
-            _DURABLE.pack_into(self._state, _DURABLE_AT, segment << _OFFSET_BITS | applied)
+            self._state.set_durable(segment, applied)
             return applied
         finally:
             self._sync_lock.release()
-
-    def _durable(self, segment: int) -> int:
-        """Up to where some process has synced this segment, 0 when nobody has.
-
-        Never more than what is written: then the log was put back from a copy, and the number is of another one.
-        """
-        durable = _STATE.unpack_from(self._state)[4]
-        offset: int = durable & (1 << _OFFSET_BITS) - 1
-        return offset if durable >> _OFFSET_BITS == segment and offset <= self.applied else 0
 
     def fail(self, reason: str) -> None:
         """From now on this process writes no more."""
@@ -504,17 +395,17 @@ class IntakeLog:
                 self._sync_turn.wait()
             with self._reading:
                 old = self._segment
-                self._make_segment(old + 1, self._last)
-                _pack_state(self._state, old + 1, HEAD_SIZE, HEAD_SIZE, self._boot())
+                self._segments.make(old + 1, self._held.last)
+                self._state.write(old + 1, HEAD_SIZE, HEAD_SIZE, self._state.boot)
                 self._open_segment(old + 1, HEAD_SIZE)
-                self._path(old).unlink()
+                self._segments.path(old).unlink()
 
     def scrub(self) -> None:
         """Begins a new segment as `rotate` does, and overwrites the old one, which others may hold open."""
         old = os.dup(self._descriptor)
         try:
             self.rotate()
-            _write_at(old, bytes(os.fstat(old).st_size), 0)
+            write_at(old, bytes(os.fstat(old).st_size), 0)
             sync_data(old)
         finally:
             os.close(old)
@@ -541,24 +432,3 @@ class _Writing:
 
     def __exit__(self, *_: object) -> None:
         self._log.give_back()
-
-
-def _pack_state(state: mmap.mmap, segment: int, applied: int, safe: int, boot: bytes) -> None:
-    """Writes the numbers that only change inside the writers' lock; the last one is not among them."""
-    _WRITERS.pack_into(state, 0, segment, applied, safe, boot)
-
-
-def _records(buffer: bytes, at: int) -> Iterator[tuple[Record, int]]:
-    """The records from `at` on, each with the offset of its end."""
-    expected = peek(buffer, at)
-    while (found := decode(buffer, at, expected)) is not None:
-        record, at = found
-        expected = record.seq + 1
-        yield record, at
-
-
-def _write_at(descriptor: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        done = os.pwrite(descriptor, view, offset)
-        view, offset = view[done:], offset + done

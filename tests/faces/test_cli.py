@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .conftest import Person, git
+from .terminal import typed
 
 ITEM = {
     "id", "uri", "kind", "subject", "scope", "view", "text", "score", "why", "sources", "reviewed", "taint",
@@ -200,13 +201,13 @@ def test_recall_speaks_to_people(person: Person) -> None:
     home = ["--home", str(person.home())]
     person.json("remember", "The mole is closed.", "--valid-from", "2020-01-01", "--valid-to", "2021-01-01", *home)
     person.json("remember", "The mole is haunted, says a web page.", "--origin", "external", *home)
-    said = person.says("recall", "mole", *home)
-    assert "ended 2021-01-01" in said and "unreviewed" in said
+    code, said = typed(person, "recall", "mole", *home)
+    assert code == 0 and "ended 2021-01-01" in said and "unreviewed" in said
     assert "haunted" not in said and "Not shown, from outside and not reviewed: mem_" in said
     assert "   source: nas://notes/agents/cli/journal/" in said
     assert "Looked through 2 notes" in said and "tokens" in said
     assert "\x1b" not in said
-    nothing = person.says("recall", "zeppelin", *home)
+    _, nothing = typed(person, "recall", "zeppelin", *home)
     assert nothing.startswith("Nothing found.") and "Looked through 2 notes" in nothing
 
 
@@ -216,7 +217,9 @@ def test_recalled_words_cannot_steer_a_terminal(person: Person) -> None:
     assert "\x1b" not in person.says("recall", "dangerous", *home)
     assert "\\x1b]0;title\\x07" in person.says("recall", "dangerous", *home)
     assert "\x1b]0;title\x07" in person.json("recall", "dangerous", *home)["items"][0]["text"]
-    assert "\x1b" in person.says("read", note["id"], *home)  # into a pipe, the bytes are what they are
+    assert "\x1b" not in person.says("read", note["id"], *home)
+    assert "\x1b" in person.says("read", note["id"], "--raw", *home)  # the bytes are what they are
+    assert "\x1b]0" not in typed(person, "read", note["id"], "--raw", *home)[1]
 
 
 @pytest.mark.parametrize("query", ["the of and", '" OR NEAR(', "AND OR NOT", "*", "''", "\u200b", "-"])
@@ -265,8 +268,8 @@ def test_read_gives_what_was_asked_or_a_shorter_form(person: Person) -> None:
     short = person.json("read", note["uri"], "--budget", "60", *words)
     assert short["truncated"] and short["view"] == "outline" and short["tokens"] <= 60
     assert person.json("read", note["uri"], "--budget", "1", *words)["view"] == "pointer"
-    assert person.says("read", lines["uri"], *words).strip() == section["text"].strip()
-    told = person.run("read", note["uri"], "--budget", "60", *words)
+    assert person.says("read", lines["uri"], "--raw", *words).strip() == section["text"].strip()
+    told = person.run("read", note["uri"], "--budget", "60", "--raw", *words)
     assert "does not fit 60 tokens" in told.stderr and "Berths" in told.stdout
 
 

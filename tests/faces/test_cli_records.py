@@ -7,6 +7,7 @@ import json
 import pytest
 
 from .conftest import Person, git
+from .terminal import typed
 
 # Journals
 
@@ -24,7 +25,8 @@ def test_journal_append_and_its_options(person: Person) -> None:
     assert person.says("journal", "append", "-", "--home", str(home), input="more").startswith("j_")
     item = person.json("recall", "renew Luis", "--home", str(home))["items"][0]
     assert (item["speaker"], item["session"]) == ("Dana Ott", "s-9")
-    assert "Dana Ott, 2026-10-02T09:12" in person.says("recall", "renew Luis", "--home", str(home))
+    assert "Dana Ott, 2026-10-02T09:12" in typed(person, "recall", "renew Luis", "--home", str(home))[1]
+    assert "by=Dana%20Ott" in person.says("recall", "renew Luis", "--home", str(home))
 
 
 def test_journal_import_takes_what_is_good_and_names_what_is_not(person: Person) -> None:

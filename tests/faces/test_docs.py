@@ -140,9 +140,9 @@ def test_the_readmes_commands_do_what_it_says(person: Person) -> None:
     script = "set -eux\n" + "".join(blocks(start, "sh"))
     done = subprocess.run(["bash", "-c", script], cwd=person.work, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert "Acme renewed for 24 months; Luis decides." in done.stdout and "source: nas://notes/" in done.stdout
+    assert "Acme renewed for 24 months; Luis decides." in done.stdout and "Source: nas://notes/" in done.stdout
     assert "Remember customer/acme: Acme renewed" in done.stdout
-    before = done.stdout.rsplit("Looked through", 1)[0]
+    before = done.stdout.rsplit("Covered:", 1)[0]
     assert "Acme renewed for 24 months" in before.rsplit("head", 1)[1], "as of October"
     (python,) = blocks(start, "python")
     ran = subprocess.run(
@@ -163,7 +163,7 @@ def test_the_readmes_poisoned_page_is_caught(person: Person) -> None:
     env = person.env | {"PATH": f"{program.parent}:{person.env['PATH']}"}
     done = subprocess.run(["bash", "-eu", "-c", script], cwd=home, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    told, after = done.stdout.split("Looked through")
+    told, after = done.stdout.split("Covered:")
     assert "paid to the account on file" in told and "Northwind" not in done.stdout
     assert "Not shown, from outside and not reviewed" in after and "Nothing was reviewed yet" in after
     assert "1 note waiting" in after and "tool WebFetch blog.example" in after

@@ -162,7 +162,10 @@ def test_what_no_honest_memory_contains_is_printed_at_a_terminal_only(person: Pe
     view = person.json("recall", "crane", "--home", home)
     assert view["coverage"]["blocked"] == 1 and "im_start" not in str(view["items"]) and view["items"]
     said = person.says("recall", "crane", "--home", home)
-    assert "im_start" not in said and "1 left out" in said and "suspicious: override" in said
+    assert "im_start" not in said and "1 left out" in said and "suspicious=override" in said
+    for face in ("recall", "read"):
+        other = person.json(face, view["items"][0]["id"] if face == "read" else "crane", "--home", home)
+        assert (other if face == "read" else other["items"][0])["suspicious"] == ["override"]
     code, said = typed(person, "recall", "crane", "--home", home)
     assert code == 0 and "im_start" in said
 

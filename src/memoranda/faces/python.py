@@ -5,8 +5,10 @@
     with Home.init("notes") as home, home.session(agent="cleo") as session:
         said = session.observe("We renew, but Luis decides now.", speaker="dana")
         session.remember("Luis decides at Acme.", subject="customer/acme", sources=[said.uri])
-        for item in session.recall("who decides at Acme?", budget=500).items:
+        view = session.recall("who decides at Acme?", budget=500)
+        for item in view.items:
             print(item.id, item.text, item.sources)
+        prompt = view.text  # for a model: each item between markers of its own
 
 Times are given as `str`, `date` or `datetime`; a naive one is UTC. Every error is a `memoranda.errors.MemorandaError`
 with `what`, `why`, `remedy` and a stable `code`.
@@ -173,7 +175,9 @@ class _Calls:
 
         Returns:
             A view whose attributes bear the names of the JSON: `query`, `items` (best first), `coverage`, `budget`;
-            `view.json()` is the document itself. Nothing found is an empty `items`.
+            `view.json()` is the document itself. Nothing found is an empty `items`. `view.text` (also `str(view)`) is
+            the answer in words for a model, each item in its envelope. What the injection filter blocks is left out
+            and counted in `coverage.blocked`; what it doubts is in `item.suspicious`.
 
         Raises:
             InvalidInput: an unknown kind, scope or place, a budget or k out of bounds.
@@ -203,6 +207,10 @@ class _Calls:
             section: a heading, or its number in the outline.
             lines: the first and the last line, from 1.
             budget: tokens; what does not fit comes in a shorter form, with `truncated` set.
+
+        Returns:
+            The words in `text`; `str(reading)` is for a model, the words in their envelope. What the injection filter
+            blocks is not given, and `blocked` says why.
 
         Raises:
             NotFound, InvalidPointer, InvalidPath, InvalidInput: nothing is there, or the words name no place.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memoranda.operations.admission import Rules
     from memoranda.operations.sessions import SessionBook
     from memoranda.operations.tomb_book import TombBook
+    from memoranda.trust.envelope import Envelope
     from memoranda.trust.signing import Signing
     from memoranda.trust.withdrawn import Withdrawn
 
@@ -72,6 +73,13 @@ class OpenHome:
 
             self._tombs = TombBook(self.repository, self.indexes)
         return self._tombs
+
+    @property
+    def envelope(self) -> Envelope:
+        """What puts recalled words of this Home between markers, under this installation's key."""
+        from memoranda.trust.envelope import Envelope
+
+        return Envelope(self.repository.keys.get("envelope", self.repository.marker.id))
 
     @property
     def rules(self) -> Rules:

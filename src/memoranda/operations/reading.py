@@ -21,6 +21,7 @@ from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
+from memoranda.recall.page import verdict_on
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed
 from memoranda.values import dataclass, replace
@@ -34,6 +35,10 @@ class Reading:
 
     `uri` names the bytes that were read, `first` and `last` the lines shown (from 1), `tokens` what the text costs,
     `truncated` whether a shorter form than asked for was given, `superseded_by` what holds now instead, if anything.
+
+    `text` is the words themselves, `envelope` the same between markers of their own for a model, `str(reading)` the
+    whole answer in words for one. `suspicious` says what the injection filter doubts in the text, `blocked` why it
+    shows none of it to anybody but a person at a terminal; both are stable codes.
     """
 
     uri: str
@@ -47,12 +52,21 @@ class Reading:
     home: str
     id: str | None = None
     superseded_by: tuple[str, ...] = ()
+    suspicious: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    envelope: str = ""
+
+    def __str__(self) -> str:
+        from memoranda.operations.presenting import reading_text
+
+        return reading_text(self)
 
     def json(self) -> dict[str, object]:
         return {
             "uri": self.uri, "view": self.view, "text": self.text, "first": self.first, "last": self.last,
             "tokens": self.tokens, "truncated": self.truncated, "path": self.path, "home": self.home, "id": self.id,
-            "superseded_by": list(self.superseded_by),
+            "superseded_by": list(self.superseded_by), "suspicious": list(self.suspicious),
+            "blocked": list(self.blocked),
         }  # fmt: skip
 
 
@@ -84,7 +98,19 @@ def read(
     _refuse_ended(context, place)
     place = replace(place, text=without_forgotten(context, place.home, place.pointer.path, place.text))
     _record_what_is_met(context, place)
-    return _viewed(place, view, section, lines, budget)
+    return _screened(context, place.home, _viewed(place, view, section, lines, budget))
+
+
+def _screened(context: Context, home: OpenHome, done: Reading) -> Reading:
+    """The reading with what the injection filter says of it, and its envelope."""
+    verdict = verdict_on(done.text)
+    if verdict.level == "blocked" and not context.person:
+        return replace(done, text="", tokens=0, blocked=verdict.reasons)
+    envelope = ""
+    if done.text:
+        labels = {"view": done.view, "suspicious": ",".join(verdict.reasons)}
+        envelope = home.envelope.wrap(done.id or done.path, done.home, done.text, labels)
+    return replace(done, suspicious=verdict.reasons, envelope=envelope)
 
 
 @dataclass(frozen=True, slots=True)

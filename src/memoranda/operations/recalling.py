@@ -16,8 +16,7 @@ from memoranda.operations.space import Space
 from memoranda.recall.explaining import placed
 from memoranda.recall.find import Answer, Wanted, find
 from memoranda.recall.items import Found
-from memoranda.recall.standing import keep_reviewed
-from memoranda.recall.view import Fitted, Piece, fit
+from memoranda.recall.page import Placed, fill
 from memoranda.trust.labels import is_private
 from memoranda.values import dataclass, replace
 
@@ -37,7 +36,11 @@ class Item:
     `state` is current, ended, future, superseded, or passage for a journal passage; `trust` is reviewed, unreviewed,
     contested, unclaimed or quarantined. `home` is the Home it comes from; `contested_by` names the notes
     that contradict it, `proposed_by` those that would take the place of this reviewed one and wait for their review:
-    its own id for an edit of it. Where there are any of either it is `contested`.
+    its own id for an edit of it. Where there are any of either it is `contested`. `suspicious` says what the
+    injection filter doubts in it, as stable codes.
+
+    `text` is the words themselves, `envelope` the same between markers of their own, with source and labels beside
+    them: that is what a model is given. It is empty where no words of the item fit.
     """
 
     id: str
@@ -65,6 +68,8 @@ class Item:
     session: str | None = None
     contested_by: tuple[str, ...] = ()
     proposed_by: tuple[str, ...] = ()
+    suspicious: tuple[str, ...] = ()
+    envelope: str = ""
 
     @property
     def contested(self) -> bool:
@@ -79,6 +84,7 @@ class Item:
             "supersedes": list(self.supersedes), "superseded_by": list(self.superseded_by), "state": self.state,
             "trust": self.trust, "origin": self.origin, "home": self.home, "speaker": self.speaker,
             "session": self.session, "contested_by": list(self.contested_by), "proposed_by": list(self.proposed_by),
+            "suspicious": list(self.suspicious),
         }  # fmt: skip
 
 
@@ -105,7 +111,7 @@ class Coverage:
 
     `withheld` points to what is quarantined or external, at most three, for a session that has met nothing of the kind:
     reading one of them is a call of its own, and taints the session. `blocked` counts what the injection filter left
-    out of an answer to a model.
+    out; only to a person at a terminal it leaves nothing out.
     """
 
     notes: int
@@ -139,12 +145,24 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The answer to a recall: items best first, what was covered, and the budget."""
+    """The answer to a recall: items best first, what was covered, and the budget.
+
+    `text`, which is also `str(view)`, is the whole answer in words for a model, each item in its envelope.
+    """
 
     query: str
     items: tuple[Item, ...]
     coverage: Coverage
     budget: Budget
+
+    @property
+    def text(self) -> str:
+        from memoranda.operations.presenting import view_text
+
+        return view_text(self)
+
+    def __str__(self) -> str:
+        return self.text
 
     def json(self) -> dict[str, object]:
         return {
@@ -181,32 +199,44 @@ def recall(
     _check(query, budget, k, kinds, scopes, include)
     as_of, known_at = as_of or at, known_at or at
     homes = space.homes()
-    ranked: list[tuple[OpenHome, Found]] = []
-    beside: list[tuple[OpenHome, Found]] = []
-    withheld: list[Pointed] = []
-    reports = []
     clean = not any(home.sessions.met(context).taint for home in homes)
-    for home in homes:
-        answer = recall_home(
-            context, home, query, k=k, kinds=kinds, subject=subject, scopes=scopes, include=include, as_of=as_of,
-            known_at=known_at, history=history, clean=clean,
-        )  # fmt: skip
-        ranked += [(home, item) for item in answer.items]
-        beside += [(home, item) for item in answer.beside]
-        withheld += [Pointed(w.id, w.kind, w.at, w.schemes, home.name) for w in answer.withheld]
-        reports.append(_report(home))
-    # Scores of two Homes are comparable as far as both use one scale; ties go to the nearer Home.
-    ranked.sort(key=lambda pair: (-pair[1].score, homes.index(pair[0]), pair[1].id))
-    beside.sort(key=lambda pair: (-pair[1].score, homes.index(pair[0]), pair[1].id))
-    chosen = keep_reviewed(ranked, beside, k, lambda pair: pair[1])
-    pieces = [Piece(item.text, item.words, item.first, item.kind) for _, item in chosen]
-    fitted = fit(pieces, budget, _words)
-    shown = [(home, item, form) for (home, item), form in zip(chosen, fitted, strict=False)]
+    asked = k
+    while True:
+        answers = [
+            recall_home(
+                context, home, query, k=asked, kinds=kinds, subject=subject, scopes=scopes, include=include,
+                as_of=as_of, known_at=known_at, history=history, clean=clean,
+            )
+            for home in homes
+        ]  # fmt: skip
+        ranked = _best_first(homes, [answer.items for answer in answers])
+        beside = _best_first(homes, [answer.beside for answer in answers])
+        page, blocked = fill(ranked, beside, k, budget, of=_found, fold=_words, blocks=not context.person)
+        more = asked < _MOST and any(len(answer.items) >= asked for answer in answers)
+        if len(page) >= k or not (blocked and more):
+            break
+        asked = min(_MOST, asked * 4)  # what was blocked has left places empty
+    shown = [(*(ranked + beside)[placed.at], placed) for placed in page]
     _record_what_is_met(context, shown)
-    items = _with_places([_item(home, item, form) for home, item, form in shown])
-    coverage = _coverage(reports, len(ranked) - len(items), space.notices)
-    coverage = replace(coverage, withheld=tuple(withheld[:_MOST_WITHHELD]))
-    return View(query, items, coverage, Budget(budget, sum(form.tokens for form in fitted)))
+    withheld = [
+        Pointed(w.id, w.kind, w.at, w.schemes, home.name)
+        for home, answer in zip(homes, answers, strict=True)
+        for w in answer.withheld
+    ]
+    coverage = _coverage([_report(home) for home in homes], len(ranked) - len(page) - blocked, space.notices)
+    coverage = replace(coverage, withheld=tuple(withheld[:_MOST_WITHHELD]), blocked=blocked)
+    items = _with_places([_item(home, item, placed) for home, item, placed in shown])
+    return View(query, items, coverage, Budget(budget, sum(placed.form.tokens for placed in page)))
+
+
+def _best_first(homes: Sequence[OpenHome], found: Sequence[Sequence[Found]]) -> list[tuple[OpenHome, Found]]:
+    """Scores of two Homes are comparable as far as both use one scale; ties go to the nearer Home."""
+    pairs = [(home, item) for home, items in zip(homes, found, strict=True) for item in items]
+    return sorted(pairs, key=lambda pair: (-pair[1].score, homes.index(pair[0]), pair[1].id))
+
+
+def _found(pair: tuple[OpenHome, Found]) -> Found:
+    return pair[1]
 
 
 def _check(
@@ -252,10 +282,10 @@ def recall_home(
         return find(home.indexes, home.name, wanted)
 
 
-def _record_what_is_met(context: Context, shown: Sequence[tuple[OpenHome, Found, Fitted]]) -> None:
+def _record_what_is_met(context: Context, shown: Sequence[tuple[OpenHome, Found, Placed]]) -> None:
     """What the answer will do to the session is durable before the answer is given."""
     for home in {id(home): home for home, _, _ in shown}.values():
-        given = [item for other, item, form in shown if other is home and form.text]
+        given = [item for other, item, placed in shown if other is home and placed.form.text]
         roots = {root for item in given if item.trust != "reviewed" for root in item.roots.roots}
         if roots:
             home.sessions.raise_taint(context, sorted(roots))
@@ -273,15 +303,19 @@ def _with_places(items: Sequence[Item]) -> tuple[Item, ...]:
     return tuple(replace(item, why={**item.why, "by_score": at}) for item, at in zip(items, places, strict=True))
 
 
-def _item(home: OpenHome, item: Found, form: Fitted) -> Item:
+def _item(home: OpenHome, item: Found, placed: Placed) -> Item:
+    from memoranda.operations.presenting import enveloped
+
+    form = placed.form
     whole = form.view in ("full", "outline", "pointer") and item.kind != "journal"
     uri = Pointer(home.name, item.path, item.blob, *(() if whole else (form.first, form.last)))
-    return Item(
+    made = Item(
         item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score, dict(item.why),
         item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to, item.recorded_at, item.supersedes,
         item.superseded_by, item.state, item.trust, item.origin, home.name, item.speaker, item.session,
-        item.contested_by, item.proposed_by,
+        item.contested_by, item.proposed_by, placed.verdict.reasons,
     )  # fmt: skip
+    return replace(made, envelope=enveloped(home.envelope, made)) if form.text else made
 
 
 def _report(home: OpenHome) -> dict[str, object]:

@@ -206,6 +206,17 @@ class Frame:
             # A line break in somebody's words must not begin a line that reads as ours.
             sys.stdout.write(printable(self._covered(line)).replace("\n", "\n   ") + "\n")
 
+    @property
+    def for_model(self) -> bool:
+        """Whether a model is taken to read the answer: it goes to no terminal, and is no JSON for a program."""
+        return not (self.json or sys.stdout.isatty())
+
+    def text(self, text: str) -> None:
+        """An answer in words for a model, whose items stand between their markers."""
+        self._clear()
+        sys.stdout.write(printable(self._covered(text)))
+        sys.stdout.write("\n")  # by itself: of one long write Python does not say that nobody read it to its end
+
     def document(self, document: Mapping[str, object]) -> None:
         self._clear()
         sys.stdout.write(self._covered(json.dumps(document, ensure_ascii=False, indent=2)) + "\n")

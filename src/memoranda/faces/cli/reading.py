@@ -16,6 +16,9 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--section", metavar="HEADING", help="a heading, or its number in the outline")
     parser.add_argument("--lines", metavar="A-B", help="the first and the last line")
     parser.add_argument("--budget", type=int, metavar="TOKENS", help="shorten what does not fit")
+    parser.add_argument(
+        "--raw", action="store_true", help="the bytes as they are, also where no terminal is written to"
+    )
 
 
 def _read(frame: Frame, args: argparse.Namespace) -> int:
@@ -28,11 +31,16 @@ def _read(frame: Frame, args: argparse.Namespace) -> int:
     if frame.json:
         frame.document(done.json())
         return 0
+    if frame.for_model and not args.raw:
+        frame.text(str(done))
+        return 0
     if done.superseded_by:
         frame.remark(f"Superseded by {', '.join(done.superseded_by)}.")
     if done.truncated:
         frame.remark(f"It does not fit {args.budget} tokens; this is its {done.view} (lines {done.first}-{done.last}).")
-    if done.view == "pointer":
+    if done.blocked:
+        frame.remark(f"Not shown: it holds what no honest memory contains ({', '.join(done.blocked)}).")
+    elif done.view == "pointer":
         frame.answer({}, [done.uri])
     elif not done.text and done.view == "outline":
         frame.remark("It has no headings.")
@@ -54,7 +62,8 @@ def line_range(text: str | None) -> tuple[int, int] | None:
 COMMANDS = {
     "read": Command(
         "Prints what a URI names: a whole note or journal, a section, lines, or its outline; with a revision, "
-        "as it was there. With --budget, what does not fit is given in a shorter form, and it is said.",
+        "as it was there. With --budget, what does not fit is given in a shorter form, and it is said. Where the "
+        "answer does not go to a terminal, a model is taken to read it: the words stand between markers.",
         _options,
         _read,
         "memoranda read nas://notes/agents/cleo/journal/2026-10-02.md@9f2c1de#L12-L18",

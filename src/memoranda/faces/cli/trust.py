@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from memoranda.faces.cli.frame import Command, Frame, Parser, counted, usage_error, words
@@ -142,6 +142,7 @@ def _context_options(parser: Parser) -> None:
 def _context(frame: Frame, args: argparse.Namespace) -> int:
     from memoranda.operations.automatic import write_memory
     from memoranda.operations.loading import automatic_context
+    from memoranda.operations.presenting import left_out
 
     if args.budget < 1:
         raise usage_error("The budget is below one token.", "Give a positive number.")
@@ -149,14 +150,15 @@ def _context(frame: Frame, args: argparse.Namespace) -> int:
     for home in frame.space.homes():
         write_memory(frame.context, home)
 
-    def lines() -> Iterable[str]:
-        if not found.text:
-            yield "Nothing was reviewed yet, so nothing is loaded."
-        yield from found.text.rstrip("\n").split("\n") if found.text else ()
-        if found.left_out:
-            yield f"{counted(found.left_out, 'reviewed note')} had no room."
-
-    frame.answer(found.json(), lines())
+    if frame.json:
+        frame.document(found.json())
+        return 0
+    said = [found.text or "Nothing was reviewed yet, so nothing is loaded."]
+    if found.left_out:
+        said.append(f"{counted(found.left_out, 'reviewed note')} had no room.")
+    if found.blocked:
+        said.append(left_out(found.blocked))
+    frame.text("\n\n".join(said))
     return 0
 
 

@@ -185,26 +185,21 @@ def _remember(context: Context, space: Space, given: dict[str, Any]) -> tuple[st
 
 
 def _recall(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from memoranda.operations.presenting import DATA
     from memoranda.operations.recalling import recall
-    from memoranda.operations.screening import envelope_of, screened
 
-    view, doubts = screened(recall(context, space, **_times(given, "as_of", "known_at", "at", end_of_day=True)))
-    envelopes = {home.name: envelope_of(home) for home in space.homes()}
-    return present.view(view, envelopes, doubts), {"notice": present.DATA, **view.json()}
+    view = recall(context, space, **_times(given, "as_of", "known_at", "at", end_of_day=True))
+    return view.text, {"notice": DATA, **view.json()}
 
 
 def _read(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     from memoranda.faces.cli.reading import line_range
+    from memoranda.operations.presenting import DATA
     from memoranda.operations.reading import read
-    from memoranda.operations.screening import envelope_of
-    from memoranda.trust.injection import judge
 
     given = {"budget": _READ_BUDGET, **given, "lines": line_range(given.get("lines"))}
     done = read(context, space, **given)
-    verdict = judge(done.text)
-    home = next(home for home in space.homes() if home.name == done.home)
-    data = done.json() | ({"text": ""} if verdict.level == "blocked" else {})
-    return present.reading(done, envelope_of(home), verdict), {"notice": present.DATA, **data}
+    return str(done), {"notice": DATA, **done.json()}
 
 
 def _journal(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:

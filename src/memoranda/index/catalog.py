@@ -240,6 +240,16 @@ class Catalog:
         groups = f"SELECT subject, scope FROM notes WHERE {fact} GROUP BY subject, scope"
         return self.live_notes(f"AND n.kind = 'fact' AND (n.subject, n.scope) IN ({groups} HAVING count(*) > 1)")
 
+    def dated_together(self) -> Iterator[NoteRow]:
+        """The notes that say from when or until when they hold, and are not alone with their subject, kind and scope.
+
+        Without episodes, which end with what happened.
+        """
+        dated = "subject IS NOT NULL AND kind != 'episodic' AND (valid_from IS NOT NULL OR valid_to IS NOT NULL)"
+        groups = f"SELECT subject, kind, scope, owner FROM notes WHERE live = 1 AND {dated}"
+        several = f"{groups} GROUP BY subject, kind, scope, owner HAVING count(*) > 1"
+        return self.live_notes(f"AND (n.subject, n.kind, n.scope, n.owner) IN ({several})")
+
     def nas_sources(self) -> Iterator[tuple[str, str, str]]:
         """(id, path, source) of every pointer into a Home that a note cites."""
         query = "SELECT id, path, sources FROM notes WHERE live = 1 AND sources LIKE '%nas://%' ORDER BY path"

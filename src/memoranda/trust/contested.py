@@ -5,7 +5,8 @@ and two facts about one subject that give one key different values while both ho
 field or the first heading) or, in a text of a single line, what stands before the colon: `Closing time: six`. Facts
 belong together when subject, scope and, where they name one, owner are the same. Quarantined and rejected notes
 contest nothing: an attacker could put any fact in doubt with them. A note that was edited since its review stands in it
-with its reviewed words.
+with its reviewed words. Notes of one subject that say when they hold, and hold at the same time (`overlapping`), wait
+for a reader without being called contested.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from memoranda.notes.chains import Chains
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.times import Interval
 from memoranda.trust.edited import as_reviewed
+from memoranda.trust.overlapping import overlapping
 from memoranda.trust.standing import Trust, believed, trust_of
 from memoranda.values import dataclass
 
-Reason = Literal["two heads", "same id", "other value"]
+Reason = Literal["two heads", "same id", "other value", "same time"]
 
 _LINE = lazy(r"[-*\s]*([^:=\n]{1,60}?)\s*[:=]\s+(\S.*)")
 # Words that open a sentence and name nothing: `Note: …` twice is no contradiction.
@@ -48,11 +50,19 @@ def contests(catalog: Catalog, now: datetime) -> list[Contest]:
     """Every contradiction of a Home that no person has settled, in a stable order."""
     linked = catalog.linked_notes()
     found = [*_heads(catalog, linked), *_shared(catalog, catalog.shared_ids())]
-    return found + _values(catalog, as_reviewed(catalog, catalog.crowded_facts()), now)
+    found += _values(catalog, as_reviewed(catalog, catalog.crowded_facts()), now)
+    told = [{row.row for row in contest.members} for contest in found]
+    for subject, members in overlapping(catalog, now):
+        if {row.row for row in members} not in told:
+            found.append(Contest("same time", subject, members))
+    return found
 
 
 def contests_of(catalog: Catalog, rows: Sequence[NoteRow], now: datetime) -> list[Contest]:
-    """The contradictions in which one of these notes has a part; cheap for the few notes of one answer."""
+    """The contradictions in which one of these notes has a part; cheap for the few notes of one answer.
+
+    Without those that only hold at the same time: that waits for a reader, and puts nothing in doubt before.
+    """
     ids = {row.id for row in rows}
     linked = catalog.linked(ids) | {row.id for row in rows if row.supersedes}
     found = _heads(catalog, [row for row in rows if row.id in linked])

@@ -16,8 +16,8 @@ from memoranda.values import dataclass
 _MOST_WORDS = 50_000  # kept in memory, some 10 MB; then all are forgotten
 TOKEN = 20  # characters; no token of a known form is shorter
 # Bits that are no hints: what may lie in or begin in a word, and how long one is at least.
-CARD, IBAN, DIGIT, OF_12, OF_20, OF_24 = 1, 2, 4, 8, 16, 32
-_FIRST = 6
+CARD, IBAN, DIGIT, OF_12, OF_20, OF_24, MIXED = 1, 2, 4, 8, 16, 32, 64
+_FIRST = 7
 _DIGIT = lazy(r"\d")
 _BEGINNINGS = lazy(r"[^a-z0-9](?=([a-z0-9]\S))")  # of words
 
@@ -67,7 +67,7 @@ class _Known(dict[str, int]):
         if not word.isalpha():
             bits |= _numbers(word)
         if len(word) >= 12:
-            bits |= OF_12
+            bits |= OF_12 | (MIXED if bits & DIGIT else 0)
         if len(self) >= _MOST_WORDS:
             self.clear()
         self[word] = bits

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _resources, _told
-from memoranda.trust._hints import CARD, DIGIT, IBAN, OF_20, OF_24, held_in
+from memoranda.trust._hints import CARD, DIGIT, IBAN, MIXED, OF_20, OF_24, held_in
 from memoranda.trust._values import is_code, is_dummy, is_ordinary, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
@@ -23,6 +23,7 @@ _ENCODED = lazy(r"%[0-9A-Fa-f]{2}")
 _WORD_WITH_PERCENT = lazy(r"[^\s\"'<>]*%[0-9A-Fa-f]{2}[^\s\"'<>]*")
 _BASE64 = lazy(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{8,}){0,200}={0,2}")
 _READABLE = bytes(range(32, 127)) + b"\t\r\n"
+_TOKENS = OF_20 | MIXED  # words of 20 characters, or of 12 with a digit
 _SPECIFIC = ("contextual_secret", "credential", "password")  # what any name will do for: another kind says more
 
 
@@ -74,7 +75,8 @@ def _find(text: str, held: int) -> Iterator[Hit]:
     data = text.encode("utf-8", "replace") if held & DIGIT else b""
     digits = len(data) - len(data.translate(None, b"0123456789"))
     named = list(_assignments.find(text, low, held))
-    yield from _known_makers(text, [(start, end) for _, start, end in named])
+    if held & _TOKENS or "=" in text or ":" in text:  # no maker's token is shorter, and none of letters alone
+        yield from _known_makers(text, [(start, end) for _, start, end in named])
     yield from _places.find(text, low, held)
     yield from _told.find(text, low, digits, held)
     yield from named

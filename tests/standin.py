@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,23 +27,25 @@ _MEANINGS = {
 
 
 def meanings(text: str) -> list[float]:
-    """A model of 8 numbers that knows a few words for a few things; what it does not know points the eighth way."""
-    found = [0.0] * 8
-    for word in re.findall(r"[a-z]+", text.lower()):
-        found[_MEANINGS.get(word, 7)] += 4.0 if word in _MEANINGS else 0.25
+    """A model of 64 numbers that knows a few words for a few things; other words point somewhere by their letters."""
+    found = [0.0] * 64
+    for word in re.findall(r"[a-z0-9]+", text.lower()):
+        known = _MEANINGS.get(word)
+        found[8 + zlib.crc32(word.encode()) % 56 if known is None else known] += 1.0 if known is None else 4.0
     return found
 
 
 class StandIn(ThreadingHTTPServer):
-    """In the place of a model. `says` are answers to give first (a float waits so long), `slow` seconds go before each
-    answer; `asked`, `keys` and `texts` tell what came."""
+    """In the place of a model. `says` are answers to give first (a float waits so long); after `most` answers
+    the rest waits until `gate` is opened; `asked`, `keys` and `texts` tell what came."""
 
     daemon_threads = True
 
     def __init__(self, model: Model = letters) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.model = model
-        self.slow = 0.0
+        self.gate = threading.Event()
+        self.most = 1_000_000
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.says: list[tuple[int, dict[str, str], bytes | float]] = []
@@ -64,7 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append({**asked, "path": self.path})
         self.server.keys.append(self.headers.get("authorization"))
         status, headers, body = self.server.says.pop(0) if self.server.says else (200, {}, b"")
-        time.sleep(self.server.slow)
+        if len(self.server.asked) > self.server.most:
+            self.server.gate.wait(30)
         if isinstance(body, float):
             time.sleep(body)
             body = b""
@@ -97,6 +101,7 @@ def serving(model: Model = letters) -> Iterator[StandIn]:
     try:
         yield server
     finally:
+        server.gate.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -16,6 +16,7 @@ from memoranda.home.layout import NESTED, is_home, nearest_home
 
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
+    from memoranda.index.endpoints import Endpoint
     from memoranda.operations.space import Space
     from memoranda.trust.signing import Signing
 
@@ -117,7 +118,10 @@ def open_space(
     """The Homes of a choice, opened when they are first needed; close it. `begun` is what `begin` gave for it."""
     from memoranda.operations.space import Space
 
-    return Space(context, keys(), choice.nearest, choice.personal, progress=progress, signing=signing(), begun=begun)
+    return Space(
+        context, keys(), choice.nearest, choice.personal, progress=progress, signing=signing(), begun=begun,
+        endpoints=endpoints,
+    )  # fmt: skip
 
 
 def begin(choice: Choice) -> Comparison | None:
@@ -179,3 +183,37 @@ def signing() -> Signing | None:
             remedy="It takes `allowed_signers` and, to sign here, `signing_key`.",
         )
     return Signing(paths["allowed_signers"], paths["signing_key"])
+
+
+def endpoints() -> dict[str, Endpoint]:
+    """The servers of embeddings, by `[embedders.NAME]` of the settings.
+
+    Raises:
+        InvalidInput: a section lacks `url`, `model` or `dimensions`, or has something that is not understood.
+    """
+    from memoranda.index.endpoints import Endpoint
+
+    return {name: _endpoint(Endpoint, name, told) for name, told in settings("embedders").items()}
+
+
+def _endpoint(made: type[Endpoint], name: str, told: object) -> Endpoint:
+    where = f"[embedders.{name}] in {config_file()}"
+    remedy = "docs/cli.md shows one, at `index add`."
+    if not isinstance(told, dict):
+        raise InvalidInput(f"{where} is not a section.", remedy=remedy)
+    fields = dict(told)
+    variable = fields.pop("key_variable", None)
+    kinds = {name: (int, float) if name == "wait" else type(value) for name, value in made._field_defaults.items()}
+    kinds |= {"url": str, "model": str, "dimensions": int}
+    for field, value in fields.items():
+        if field not in made._fields or field == "key" or not isinstance(value, kinds[field]):
+            raise InvalidInput(f"`{field}` of {where} is not understood.", remedy=remedy)
+    if missing := [field for field in ("url", "model", "dimensions") if field not in fields]:
+        raise InvalidInput(f"{where} does not say `{missing[0]}`.", remedy=remedy)
+    if variable is not None:
+        fields["key"] = os.environ.get(str(variable))
+        if not fields["key"]:
+            raise InvalidInput(
+                f"The variable {variable}, which {where} names, holds no key.", remedy="Set it, or leave it out."
+            )
+    return made(**fields)

@@ -58,13 +58,14 @@ class Indexes:
         self.repository = repository
         self._counts = counts
         self._context = context
-        self._progress = progress
+        self.progress = progress
         self._catalog: Catalog | None = None
         self.serving_record = Serving(repository.layout.own)
         self._endpoint = endpoint
         self._open: dict[str, ContentIndex] = {}  # by the name of the directory
         self._unusable: set[str] = set()  # those that were found to lack what they are made with
         self._active: tuple[object, NamedRecipe] | None = None
+        self._changed: str | None = None  # the digest that was tested, where another one answers now
         self._trying: NamedRecipe | None = None
         self.lock = threading.RLock()
         self._gathering: Feeding | None = None
@@ -96,12 +97,25 @@ class Indexes:
 
     def _chosen(self) -> NamedRecipe:
         try:
-            name = self.serving_record.read().active
-            return self.recipe(name or default_name())
+            record = self.serving_record.read()
+            recipe = self.recipe(record.active or default_name())
+            self._changed = record.digest if record.digest and record.digest != recipe.digest() else None
+            return recipe
         except MemorandaError as error:
             instead = self.recipe(default_name())
             self.notices.append(f"{error.what} {error.remedy} Meanwhile the recipe {instead.name} answers.")
             return instead
+
+    def take_changed(self) -> str | None:
+        """The digest of the recipe that the golden questions were asked of, when another one answers; once."""
+        with self.lock:
+            changed, self._changed = self._changed, None
+            return changed
+
+    @property
+    def changed(self) -> bool:
+        """Whether the active recipe is another one than was tested."""
+        return self._changed is not None
 
     def kept(self) -> tuple[Record, list[NamedRecipe]]:
         """What is recorded, and the recipes that can be used: the active one first, then those beside it."""
@@ -220,8 +234,8 @@ class Indexes:
     def ahead_catalog(self) -> None:
         with self.lock, named_errors("The catalog"):
             self._reopen_if_deleted()
-            if not CatchUp(self.repository, self.catalog, self._progress, self.admit).ahead():
-                CatchUp(self.repository, self.catalog, self._progress, self.admit).run()
+            if not CatchUp(self.repository, self.catalog, self.progress, self.admit).ahead():
+                CatchUp(self.repository, self.catalog, self.progress, self.admit).run()
 
     def ahead_content(self, *, last: bool = False) -> None:
         """Many new documents are analysed at once, and written when they make a segment, or with the `last` call."""
@@ -258,7 +272,7 @@ class Indexes:
         present = self._present(seen) if seen is not None else None
         if seen is not None and present == self._level:
             return seen
-        done = CatchUp(self.repository, self.catalog, self._progress, self.admit).run(seen)
+        done = CatchUp(self.repository, self.catalog, self.progress, self.admit).run(seen)
         for part in self.active().awaited:
             self._follow(part)
         if done.changed and done.rebuilt:
@@ -276,14 +290,24 @@ class Indexes:
     def _follow(self, part: Part) -> None:
         """Brings one index up to the catalog."""
         if (index := self.opened(part)) is not None:
-            part.bring(self.catalog, index, self._identity(), self._progress)
+            part.bring(self.catalog, index, self._identity(), self.progress)
 
     def bring(self, recipe: NamedRecipe) -> None:
         """Brings every index of a recipe up to the catalog, whichever is active. Raises what its parts raise."""
         with self.lock:
             for part in recipe.parts:
-                part.bring(self.catalog, self._opened(part), self._identity(), self._progress)
+                part.bring(self.catalog, self._opened(part), self._identity(), self.progress)
                 self.describe(part, 0)
+
+    def foresee(self, question: str, recipe: NamedRecipe | None) -> None:
+        """Has the server of a remote recipe see a question before anybody waits for this lock because of it."""
+        with self.trying(recipe):
+            vectors = self.vectors
+        if vectors is not None:
+            try:
+                vectors.embedder.embed_question(question, lambda _: 1.0)
+            except Unavailable:
+                pass  # the search finds the same in a moment, and tells of it
 
     def behind(self) -> Part | None:
         """What the active recipe has in the background and is not up to the catalog; None when all is well."""
@@ -295,7 +319,7 @@ class Indexes:
         return part
 
     def _feeding(self) -> Feeding:
-        return Feeding(self.catalog, self.lexical, self._identity(), self._progress)
+        return Feeding(self.catalog, self.lexical, self._identity(), self.progress)
 
     def _identity(self) -> str:
         """The name of this catalog, by which a content index knows whether it has followed it."""

@@ -35,14 +35,16 @@ FindEndpoint = Callable[[str], "Endpoint | None"]
 
 @dataclass(frozen=True, slots=True)
 class NamedRecipe:
-    """A name and the indexes that it asks for, the lexical one first.
-
-    With `remote` its vectors come from a server: they are brought up in the background, and no recall waits for them.
-    """
+    """A name and the indexes that it asks for, the lexical one first; `endpoint` is the server of its vectors."""
 
     name: str
     parts: tuple[Part, ...]
-    remote: bool = False
+    endpoint: Endpoint | None = None
+
+    @property
+    def remote(self) -> bool:
+        """Whether its vectors are brought up in the background, and no recall waits for them."""
+        return self.endpoint is not None
 
     @property
     def lexical(self) -> Part:
@@ -103,7 +105,7 @@ def find_recipe(name: str, models: Path, endpoint: FindEndpoint) -> NamedRecipe:
     from memoranda.index.endpoints import bring_vectors, open_vectors, vectors_recipe  # here: few have one
 
     vectors = Part(vectors_recipe(told), partial(open_vectors, told, models), partial(bring_vectors, batch=told.batch))
-    return NamedRecipe(name, (words, vectors), remote=True)
+    return NamedRecipe(name, (words, vectors), told)
 
 
 def _bring_words(catalog: Catalog, index: LexicalIndex, identity: str, progress: Progress | None) -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.home.draft import Change, Draft
+from memoranda.index.recipes import NamedRecipe
+from memoranda.index.serving import Kept, Record, Tested
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.ids import is_note_id
-from memoranda.notes.times import parse_instant
+from memoranda.notes.times import format_instant, parse_instant
 from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.recalling import recall_home
 from memoranda.operations.space import Space
-from memoranda.recall import golden
-from memoranda.recall.golden import GoldenReport, Question
+from memoranda.recall.golden import PATH, Golden, GoldenReport, Question, parse, run, with_question
+from memoranda.values import replace
+
+_LAST = "last-recall.json"
 
 
 def golden_add(
@@ -44,25 +50,125 @@ def golden_add(
 
     def build(_at: datetime) -> Draft:
         # The file as it stands: another process may have added a question, a person one by hand.
-        data = golden.with_question(home.repository.worktree.read(golden.PATH), added)
+        data = with_question(home.repository.worktree.read(PATH), added)
         reason = f"Add a golden question: {added.question}"
-        return Draft("golden", reason, [Change(golden.PATH, data)], (), {}, context.user)
+        return Draft("golden", reason, [Change(PATH, data)], (), {}, context.user)
 
     home.repository.write(context, build)
     return added
 
 
-def golden_run(context: Context, space: Space, *, k: int | None = None) -> GoldenReport:
-    """Asks every question of the nearest Home. NotFound when it has no file of them, InvalidInput for a bad one."""
+def golden_add_last(context: Context, space: Space, which: str = "1") -> Question:
+    """Adds the question of the last recall on this Home's command line, with the item that was the right one: its
+    place in that answer, from 1, or its id. NotFound when there was no such recall or item."""
+    home = space.one()
+    try:
+        told = json.loads((home.repository.layout.cache / _LAST).read_bytes())
+        query, ids, times = str(told["query"]), list(map(str, told["ids"])), told["times"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        raise NotFound(
+            "Nothing was recalled here before.", remedy="Run `memoranda recall QUERY`, then say which item was right."
+        ) from None
+    place = int(which) if which.isdecimal() else 0
+    if which not in ids and not 1 <= place <= len(ids):
+        raise NotFound(
+            f"The last recall, of {query!r}, showed no {which}.",
+            why=f"It showed {len(ids)} items.", remedy="Give the place of an item, from 1, or an id.",
+        )  # fmt: skip
+    expect = which if which in ids else ids[place - 1]
+    return golden_add(context, space, query, [expect], as_of=times.get("as_of"), known_at=times.get("known_at"))
+
+
+def keep_last(space: Space, query: str, ids: Sequence[str], times: Mapping[str, str | None]) -> None:
+    """Remembers what was recalled last, for `golden_add_last`; below `.memoranda/`, readable by its owner only."""
+    homes = space.homes()
+    if not homes:
+        return
+    target = homes[0].repository.layout.cache / _LAST
+    draft = target.with_name(f"{_LAST}.{os.getpid()}")
+    told = {"query": query, "ids": list(ids), "times": {name: text for name, text in times.items() if text}}
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(told, file)
+        draft.replace(target)
+    except OSError:
+        pass  # a Home that cannot be written is recalled from all the same
+
+
+def golden_run(
+    context: Context, space: Space, *, k: int | None = None, recipe: NamedRecipe | None = None
+) -> GoldenReport:
+    """Asks every question of the nearest Home, of the recipe that answers or of another one.
+
+    Raises:
+        NotFound: the Home has no file of them. InvalidInput: it is none.
+    """
     pass_guards(context, Call("golden run"))
     home = space.one()
     home.refresh(context)
-    data = _file(home)
-    if data is None:
+    golden = golden_questions(home)
+    if golden is None:
         raise NotFound(
             "This Home has no golden questions.", remedy="Add one: `memoranda golden add QUESTION --expect ID`."
         )
-    return golden.run(golden.parse(data), k, lambda question, count: _ask(context, home, question, count))
+    report = run_recipe(context, home, golden, recipe, k)
+    if k is None:
+        record_test(context, home, recipe or home.indexes.active(), report)
+    return report
+
+
+def golden_questions(home: OpenHome) -> Golden | None:
+    """The golden questions of a Home, None where it has no file of them. InvalidInput for a bad one."""
+    data = _file(home)
+    return None if data is None else parse(data)
+
+
+def run_recipe(
+    context: Context, home: OpenHome, golden: Golden, recipe: NamedRecipe | None = None, k: int | None = None
+) -> GoldenReport:
+    """What this recipe, which is up to date, makes of the questions; None is the active one."""
+    return run(golden, k, lambda question, count: _ask(context, home, question, count, recipe))
+
+
+def record_test(context: Context, home: OpenHome, recipe: NamedRecipe, report: GoldenReport) -> None:
+    """Keeps what the questions said of a recipe, so that it is known when another model or version answers."""
+    if home.repository.read_only is not None:
+        return
+    at = format_instant(context.now())
+    hit, mrr = round(report.hit, 6), round(report.mrr, 6)
+    tested = Tested(recipe.digest(), len(report.outcomes), hit, mrr, report.passed, at)
+
+    def keep(record: Record) -> Record:
+        kept = record.kept.get(recipe.name)
+        if kept is None:
+            kept = Kept(recipe.name, tuple(part.name for part in recipe.parts), at, context.user)
+        record = record.keep(replace(kept, tested=tested))
+        active = home.indexes.active()
+        return replace(record, digest=recipe.digest()) if recipe.name == active.name else record
+
+    home.indexes.serving_record.change(keep)
+
+
+def retest(context: Context, home: OpenHome) -> None:
+    """The active recipe is another one than was tested, by a model, a library or a version of the indexer: the golden
+    questions are asked again, and a notice says when they are answered worse than before."""
+    former, recipe = home.indexes.take_changed(), home.indexes.active()
+    golden = golden_questions(home) if former else None
+    if golden is None or not golden.questions:
+        return
+    before = home.indexes.serving_record.read().kept.get(recipe.name)
+    report = run_recipe(context, home, golden, recipe)
+    record_test(context, home, recipe, report)
+    worse = before is not None and before.tested is not None and (
+        (round(report.hit, 6), round(report.mrr, 6)) < (before.tested.hit, before.tested.mrr)
+    )  # fmt: skip
+    if worse or not report.passed:
+        with home.indexes.lock:
+            home.indexes.notices.append(
+                f"The recipe {recipe.name} changed with a model, a library or a version. The golden questions were "
+                f"asked again: hit {report.hit:.3f}, MRR {report.mrr:.3f}. `memoranda golden run` shows the misses."
+            )
 
 
 @undisturbed
@@ -73,17 +179,19 @@ def _known(home: OpenHome, name: str) -> bool:
 
 @undisturbed
 def _file(home: OpenHome) -> bytes | None:
-    blob = home.indexes.catalog.blob_of(golden.PATH)
+    blob = home.indexes.catalog.blob_of(PATH)
     return home.repository.blob(blob) if blob else None
 
 
-def _ask(context: Context, home: OpenHome, question: Question, k: int) -> list[tuple[str, ...]]:
+def _ask(
+    context: Context, home: OpenHome, question: Question, k: int, recipe: NamedRecipe | None
+) -> list[tuple[str, ...]]:
     def time(text: str | None, what: str) -> datetime | None:
         return None if text is None else parse_instant(text, what=what, end_of_day=True)
 
     answer = recall_home(
         context, home, question.question, k=k, as_of=time(question.as_of, "as_of"),
-        known_at=time(question.known_at, "known_at"),
+        known_at=time(question.known_at, "known_at"), recipe=recipe,
     )  # fmt: skip
     now = question.as_of is None and question.known_at is None
     # Asked about now, an id stands for its chain: what superseded it since is the right answer.

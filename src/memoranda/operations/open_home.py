@@ -105,6 +105,14 @@ class OpenHome:
             self.claim(context, self)
         if self._tombs is not None:
             self._tombs.compare()
+        if self.indexes.changed:
+            from memoranda.operations.goldens import retest
+
+            retest(context, self)
+        if self.indexes.active().remote:
+            from memoranda.operations.recipes import keep_up  # here: few Homes have their vectors from a server
+
+            keep_up(self)
 
     def _prepare(self) -> None:
         """While Git still compares many files: what comes afterwards, and what an edit would need."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
 from memoranda.index.analysis import analyze
+from memoranda.index.recipes import NamedRecipe
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.open_home import OpenHome
@@ -17,6 +18,7 @@ from memoranda.recall.explaining import placed
 from memoranda.recall.find import Answer, Wanted, find
 from memoranda.recall.items import Found
 from memoranda.recall.page import Placed, fill
+from memoranda.recall.question import read_question
 from memoranda.trust.labels import is_private
 from memoranda.values import dataclass, replace
 
@@ -186,11 +188,13 @@ def recall(
     known_at: datetime | None = None,
     at: datetime | None = None,
     history: bool = False,
+    recipe: NamedRecipe | None = None,
 ) -> View:
     """Finds what is remembered about `query` in all open Homes and fits it into `budget` tokens.
 
     At most `k` items. `as_of` asks what held then, `known_at` what was known then, `at` sets both; each defaults to
-    now. `history` shows superseded notes too. A question without words to look for has no items.
+    now. `history` shows superseded notes too. A question without words to look for has no items. With `recipe` the
+    nearest Home answers by that one.
 
     Raises:
         InvalidInput: an unknown kind, scope or place, a budget or k out of bounds, a query that is far too long.
@@ -206,6 +210,7 @@ def recall(
             recall_home(
                 context, home, query, k=asked, kinds=kinds, subject=subject, scopes=scopes, include=include,
                 as_of=as_of, known_at=known_at, history=history, clean=clean,
+                recipe=recipe if home is homes[0] else None,
             )
             for home in homes
         ]  # fmt: skip
@@ -223,7 +228,11 @@ def recall(
         for home, answer in zip(homes, answers, strict=True)
         for w in answer.withheld
     ]
-    coverage = _coverage([_report(home) for home in homes], len(ranked) - len(page) - blocked, space.notices)
+    coverage = _coverage(
+        [_report(home, recipe if home is homes[0] else None) for home in homes],
+        len(ranked) - len(page) - blocked,
+        space.notices,
+    )
     coverage = replace(coverage, withheld=tuple(withheld[:_MOST_WITHHELD]), blocked=blocked)
     items = _with_places([_item(home, item, placed) for home, item, placed in shown])
     return View(query, items, coverage, Budget(budget, sum(placed.form.tokens for placed in page)))
@@ -269,6 +278,7 @@ def recall_home(
     known_at: datetime | None = None,
     history: bool = False,
     clean: bool = True,
+    recipe: NamedRecipe | None = None,
 ) -> Answer:
     """The k best items of one Home, whole; outside edits are taken in first.
 
@@ -278,7 +288,9 @@ def recall_home(
     wanted = Wanted(
         query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of, known_at, history, clean
     )
-    with home.indexes.lock:
+    if (recipe or home.indexes.active()).remote:
+        home.indexes.foresee(read_question(wanted.text, wanted.now).text, recipe)
+    with home.indexes.trying(recipe):
         return find(home.indexes, home.name, wanted)
 
 
@@ -318,9 +330,9 @@ def _item(home: OpenHome, item: Found, placed: Placed) -> Item:
     return replace(made, envelope=enveloped(home.envelope, made)) if form.text else made
 
 
-def _report(home: OpenHome) -> dict[str, object]:
+def _report(home: OpenHome, recipe: NamedRecipe | None) -> dict[str, object]:
     indexes = home.indexes
-    with indexes.lock:
+    with indexes.trying(recipe):
         totals = indexes.catalog.totals()
         notices, indexes.notices = indexes.notices, []
         return {

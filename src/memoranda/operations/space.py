@@ -24,6 +24,7 @@ from memoranda.values import replace
 
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
+    from memoranda.index.endpoints import Endpoint
     from memoranda.operations.sessions import Met
     from memoranda.trust.signing import Signing
     from memoranda.trust.withdrawn import Withdrawn
@@ -40,6 +41,7 @@ class Space:
         progress: told of long work as (what, done, all).
         signing: whose signed reviews count; without it, those that this installation wrote.
         begun: a comparison of the nearest Home's files that is under way, for the first look.
+        endpoints: gives the servers of embeddings that the person's settings describe, by name.
     """
 
     def __init__(
@@ -52,14 +54,16 @@ class Space:
         progress: Progress | None = None,
         signing: Signing | None = None,
         begun: Comparison | None = None,
+        endpoints: Callable[[], Mapping[str, Endpoint]] = dict,
     ) -> None:
+        self.endpoints = endpoints
         self._begun = begun
         self._signing = signing
         self._context = context
         self._keys = keys
         self._nearest = None if nearest is None else nearest.absolute()  # the process may go to another folder
         self._personal = None if personal is None else personal.absolute()
-        self._progress = progress
+        self.progress = progress
         self._open: dict[Path, OpenHome] = {}
         self._lock = threading.RLock()
         self.notices: list[str] = []  # why a Home is left out of what is recalled
@@ -140,7 +144,8 @@ class Space:
                 begun, self._begun = self._begun, None
             repository = Repository(root, self._context, self._keys, admit=admit, begun=begun)
             counts, withdrawn = self._counts(repository)
-            indexes = Indexes(repository, self._context, self._progress, counts)
+            endpoint = partial(_endpoint, self, repository)
+            indexes = Indexes(repository, self._context, self.progress, counts, endpoint)
             indexes.admit = allowed
             home = self._open[root] = OpenHome(
                 repository, indexes, withdrawn, _claim, root == self._personal, self._signing
@@ -210,6 +215,21 @@ def _claim(context: Context, home: OpenHome) -> None:
     from memoranda.operations.claiming import claim  # here: most calls find nothing that nobody has written
 
     claim(context, home)
+
+
+def _endpoint(space: Space, repository: Repository, name: str) -> Endpoint | None:
+    """The server that the person's settings call so, once a person has let this Home's texts be sent there."""
+    from memoranda.home.settings import Settings
+
+    told = space.endpoints().get(name)
+    if told is None or embedder_setting(name, told) not in Settings(repository.keys, repository.marker.id).standing():
+        return None
+    return told
+
+
+def embedder_setting(name: str, endpoint: Endpoint) -> tuple[str, str]:
+    """What is settled for a Home whose texts may be sent to a server: its name and its address."""
+    return "embedder", f"{name} {endpoint.url}"
 
 
 def _stamp(home: OpenHome, found: Sequence[Found]) -> Mapping[str, Mapping[str, object]]:

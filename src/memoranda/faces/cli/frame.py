@@ -235,6 +235,14 @@ class Frame:
             self._clear()
             sys.stderr.write(printable(self._covered(line)) + "\n")
 
+    def keep_last(self, query: str, ids: list[str], times: Mapping[str, str | None]) -> None:
+        """Remembers what was recalled, for `golden add --last`; not when the words of the command hold a secret."""
+        self._covered("")
+        if ids and not self._secrets:
+            from memoranda.operations.goldens import keep_last
+
+            keep_last(self.space, query, ids, times)
+
     def _covered(self, text: str) -> str:
         """The text without the secrets that the command's own words hold."""
         if self._secrets is None:

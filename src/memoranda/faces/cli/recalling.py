@@ -38,6 +38,7 @@ def _recall(frame: Frame, args: argparse.Namespace) -> int:
     frame.look_ahead()
     from memoranda.operations.recalling import recall
 
+    as_of, known_at = args.as_of or args.at, args.known_at or args.at
     view = recall(
         frame.context,
         frame.space,
@@ -53,19 +54,25 @@ def _recall(frame: Frame, args: argparse.Namespace) -> int:
         at=a_time(args.at, "at", end_of_day=True),
         history=args.history,
     )
+    answer(frame, view, explain=args.explain)
+    frame.keep_last(view.query, [item.id for item in view.items], {"as_of": as_of, "known_at": known_at})
+    return 0
+
+
+def answer(frame: Frame, view: View, *, explain: bool = False) -> None:
+    """Prints what was recalled."""
     frame.told_notices = True
     if frame.json:
         frame.document(view.json())
-        return 0
+        return
     if frame.for_model:
         frame.text(view.text)
     else:
         frame.answer({}, _lines(view))
-    if args.explain:
+    if explain:
         from memoranda.faces.cli.explaining import table
 
         frame.answer({}, table(view))
-    return 0
 
 
 def _lines(view: View) -> Iterator[str]:

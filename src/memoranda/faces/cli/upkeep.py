@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from memoranda.operations.doctor import Report
     from memoranda.operations.maintenance import HomeIndexes
 
+_PROMOTIONS = 5  # that are printed; --json has all
+
 
 def _no_options(_parser: Parser) -> None:
     pass
@@ -40,15 +42,23 @@ def _drop(frame: Frame, args: argparse.Namespace) -> int:
 
 
 def _tell(frame: Frame, homes: list[HomeIndexes]) -> int:
+    from memoranda.faces.cli.recipes import told
+
     def lines() -> Iterator[str]:
         for home in homes:
             yield f"{home.home}  {home.folder}"
+            for recipe in home.recipes:
+                yield f"  recipe {told(recipe)}"
+            for switch in home.promotions[-_PROMOTIONS:]:
+                forced = ", forced though worse" if switch.forced else ""
+                yield f"  {switch.at}  {switch.by} let {switch.recipe} answer in the place of {switch.former}{forced}"
             for index in home.indexes:
                 counts = ", ".join(f"{count:,} {what}" for what, count in index.counts.items())
                 commit = index.inputs.get("commit", "")[:9]
                 at = f" at {commit}" if commit else ""
+                beside = "" if index.serves or index.state in ("damaged", "foreign") else ", beside"
                 size = f"{index.bytes / 1e6:.1f} MB"
-                yield f"  {index.name}  {index.state}{at}  {counts or '-'}  {size}"
+                yield f"  {index.name}  {index.state}{beside}{at}  {counts or '-'}  {size}"
             for name in home.dropped:
                 yield f"  {name}  deleted; the next recall makes it again"
             if not home.indexes and not home.dropped:

@@ -48,6 +48,44 @@ def test_two_heads_of_a_chain_name_each_other(context: Context, space: Space, ho
     assert set(_told(context, space, "When does the ferry leave?").values()) == {()}
 
 
+@pytest.mark.parametrize("accepted", [(), ("first",), ("first", "second")])
+def test_two_heads_name_each_other_whoever_reviewed_what(
+    context: Context, space: Space, home: Path, accepted: tuple[str, ...]
+) -> None:
+    """As a merge of two clones leaves it: the one who merges has written one of the heads, and reviewed something."""
+    person = replace(context, person=True)
+    first = remember(context, space, NewNote("The ferry leaves at six.", subject="harbour"))
+    second = update(context, space, first.id, "The ferry leaves at seven.")
+    if accepted:
+        decide(person, space, [{"first": first, "second": second}[name].id for name in accepted], "accept")
+    other = _by_hand(home, "other", first.id, "The ferry leaves at nine.")
+    question = "When does the ferry leave?"
+    assert _told(context, space, question) == {second.id: (other,), other: (second.id,)}
+    items = recall(context, space, question, as_of=context.now(), include=("notes",)).items
+    assert [item.contested for item in items if item.state == "current"] == [True, True]
+    decide(person, space, [second.id], "accept")
+    (told,) = _told(context, space, question).items()
+    assert told[1] == () and told[0] not in (second.id, other)
+
+
+def test_what_only_proposes_names_what_stands(context: Context, space: Space, home: Path) -> None:
+    first = remember(context, space, NewNote("The ferry leaves at six.", subject="harbour"))
+    decide(replace(context, person=True), space, [first.id], "accept")
+    other = _by_hand(home, "other", first.id, "The ferry leaves at nine.")
+    assert _told(context, space, "When does the ferry leave?") == {first.id: (), other: (first.id,)}
+    decide(replace(context, person=True), space, [other], "reject")
+    assert _told(context, space, "When does the ferry leave?") == {first.id: (), other: (first.id,)}
+    path = home / first.path
+    path.write_text(path.read_text().replace("six", "ten"))
+    view = recall(context, space, "When does the ferry leave?", include=("notes",))
+    told = [(item.id, item.reviewed, item.contested_by, item.proposed_by) for item in view.items]
+    assert told == [
+        (first.id, True, (), (first.id,)),
+        (first.id, False, (first.id,), ()),
+        (other, False, (first.id,), ()),
+    ]
+
+
 def test_two_values_of_one_key_name_each_other_until_a_person_decides(context: Context, space: Space) -> None:
     one = remember(context, space, NewNote("Closing time: six", subject="harbour"))
     remember(context, space, NewNote("Closing time: six", subject="pier"))

@@ -236,6 +236,7 @@ class _Candidates:
         rows = {row.row: row for row in shown(self._catalog.db, numbers)}
         trust = trust_of(self._catalog, rows.values())
         contested = self._contested(list(rows.values()))
+        over = self._over(rows.values(), trust)
         proposed = self._proposed(rows, trust)
         said = [item.key for item in ranked if item.key not in self._notes]
         entries = self._entries or self._catalog.entries_by_key(said)
@@ -245,7 +246,8 @@ class _Candidates:
             if item.key in self._notes:
                 standing = self._notes[item.key]
                 row = rows[standing.brief.row]
-                doubts = contested.get(row.id, ()), proposed.get(row.row, ())
+                against = sorted({*contested.get(row.id, ()), *over.get(row.row, ())})
+                doubts = tuple(against), proposed.get(row.row, ())
                 found.append(_note(row, standing, trust[row.blob], item, words, *doubts))
             else:
                 entry = entries[item.key]
@@ -270,6 +272,17 @@ class _Candidates:
 
         found = proposed_by(self._catalog, suspects.values())
         return {number: found.get(note_id, ()) for number, note_id in suspects.items()}
+
+    def _over(self, rows: Iterable[Shown], trust: Mapping[str, Trust]) -> Mapping[int, tuple[str, ...]]:
+        """Row of a note that waits for a review -> what it would replace then, and what contradicts it till then."""
+        paths = {state.path for state in self._visibility.edited.values()}
+        claims = [r for r in rows if r.supersedes or r.path in paths or trust[r.blob].was_reviewed]
+        claims = [row for row in claims if not trust[row.blob].supersedes]
+        if self._known_at is not None or not claims:
+            return {}
+        from memoranda.trust.proposed import proposed_to  # here: few answers hold a claim
+
+        return {row.row: proposed_to(self._catalog, row, trust[row.blob]) for row in claims}
 
     def _contested(self, rows: Sequence[Shown]) -> Mapping[str, tuple[str, ...]]:
         """id -> what contradicts it, as far as is known now; asked only when the catalog gives a reason to."""

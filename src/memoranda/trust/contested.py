@@ -4,9 +4,10 @@ Three things are contradictions: one chain that ends in several heads; several f
 and two facts about one subject that give one key different values while both hold. A fact's key is its title (the
 field or the first heading) or, in a text of a single line, what stands before the colon: `Closing time: six`. Facts
 belong together when subject, scope and, where they name one, owner are the same. Quarantined and rejected notes
-contest nothing: an attacker could put any fact in doubt with them. A note that was edited since its review stands in it
-with its reviewed words. Notes of one subject that say when they hold, and hold at the same time (`overlapping`), wait
-for a reader without being called contested.
+contest nothing: an attacker could put any fact in doubt with them. A file that somebody wrote supersedes no reviewed
+note, and contradicts what does. A note that was edited since its review stands in it with its reviewed words. Notes of
+one subject that say when they hold, and hold at the same time (`overlapping`), wait for a reader without being called
+contested.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def _heads(catalog: Catalog, rows: Sequence[NoteRow]) -> list[Contest]:
         chain = as_reviewed(catalog, catalog.component(row.id))
         seen.update(other.id for other in chain)
         by_id = {other.id: other for other in reversed(chain)}
-        chains = Chains(believed(catalog, list(by_id.values())))
+        chains = Chains(believed(catalog, list(by_id.values()), files=True))
         for member in by_id:
             heads = chains.heads_of(member)
             if len(heads) > 1 and heads not in found and _unsettled(catalog, [by_id[x] for x in heads]):

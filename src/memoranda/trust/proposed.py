@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from memoranda.index.among import among
 from memoranda.index.catalog import Catalog
+from memoranda.index.rows import Shown
 from memoranda.index.tables import texts_of
+from memoranda.notes.chains import Chains
 from memoranda.notes.ids import told_id
 from memoranda.trust.edited import State, edited, reviewed_notes, typed_over
-from memoranda.trust.standing import trust_of
+from memoranda.trust.standing import Trust, believed, trust_of
 
 _COLUMNS = "n.id, n.blob, n.taint, n.known_from"
 
@@ -45,6 +47,19 @@ def proposed_by(catalog: Catalog, ids: Iterable[str]) -> dict[str, tuple[str, ..
             told = told_id(one.id) if how.state == "quarantined" and one.id != one.over else one.id
             found.setdefault(one.over, {})[told] = None
     return {note_id: tuple(others) for note_id, others in found.items()}
+
+
+def proposed_to(catalog: Catalog, row: Shown, trust: Trust) -> tuple[str, ...]:
+    """The ids of the notes that stand where this one, which waits for its review, would stand: its own for an edit."""
+    over = {note_id for note_id, stands in edited(catalog).items() if stands.path == row.path}
+    if trust.was_reviewed:
+        return tuple(sorted({*over, row.id}))
+    firm = reviewed_notes(catalog).accepted if catalog.ledger.has_reviews() else {}
+    for old in row.supersedes:
+        if trust.state == "quarantined" or trust.rejected or old in firm:
+            chain = catalog.component(old)
+            over.update(Chains(believed(catalog, chain)).heads_of(old) if catalog.by_id(old) else ())
+    return tuple(sorted(over - {row.id}))
 
 
 def _superseding(catalog: Catalog, ids: Iterable[str]) -> Iterator[_Proposal]:

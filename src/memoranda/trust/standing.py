@@ -43,6 +43,11 @@ class Trust:
     rejected: bool = False
     was_reviewed: bool = False
 
+    @property
+    def supersedes(self) -> bool:
+        """Whether a note supersedes what it names, whatever that is."""
+        return self.state == "reviewed" or (self.state == "unreviewed" and not self.rejected)
+
 
 def trust_of(catalog: Catalog, notes: Iterable[Told]) -> dict[str, Trust]:
     """blob -> the trust of each of these notes."""
@@ -71,24 +76,27 @@ def stamped(line: Wrote | None, displayed: Sequence[str], note_id: str) -> Taint
     return taint
 
 
-def believed(catalog: Catalog, rows: Sequence[NoteRow]) -> list[Link]:
+def believed(catalog: Catalog, rows: Sequence[NoteRow], *, files: bool = False) -> list[Link]:
     """The links of a chain as far as they may be believed.
 
     Not those of quarantined and of rejected notes; of notes that nobody has written through an operation, not those to
-    reviewed notes. A reviewed note that was edited since stands in its chain as its reviewed bytes say.
+    reviewed notes, but with `files`: those supersede nothing, and contradict what does. A reviewed note that was edited
+    since stands in its chain as its reviewed bytes say.
     """
     trust = trust_of(catalog, rows)
-    return [_link(catalog, row, rows, trust) for row in rows]
+    return [_link(catalog, row, rows, trust, files) for row in rows]
 
 
-def _link(catalog: Catalog, row: NoteRow, rows: Sequence[NoteRow], trust: Mapping[str, Trust]) -> Link:
+def _link(catalog: Catalog, row: NoteRow, rows: Sequence[NoteRow], trust: Mapping[str, Trust], files: bool) -> Link:
     link, how = row.link(), trust[row.blob]
-    if how.state == "reviewed" or (how.state == "unreviewed" and not how.rejected):
+    if how.supersedes:
         return link
     if how.was_reviewed:
         former = last_accepted(catalog, row.id)
         return next((state.link() for state in catalog.all_states(row.id) if state.blob == former), _bare(link))
     if how.state == "unclaimed" and not how.rejected:
+        if files:
+            return link
         firm = {other.id for other in rows if trust[other.blob].was_reviewed or trust[other.blob].state == "reviewed"}
         return replace(link, supersedes=tuple(dict.fromkeys(old for old in link.supersedes if old not in firm)))
     return _bare(link)

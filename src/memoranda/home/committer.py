@@ -6,7 +6,6 @@ crash up to which record everything is in Git. A commit that a person makes, ame
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from memoranda.errors import HomeDamaged, RefMoved
 from memoranda.home.activity import Activity
 from memoranda.home.durable import FileLock, write_durably
+from memoranda.home.groups import Group, Position, encode_group, read_group
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, last_segment
 from memoranda.home.ledger_tip import LedgerTip
@@ -26,32 +26,11 @@ from memoranda.home.segments import HEAD_SIZE
 from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
 from memoranda.home.streak import Streak
 from memoranda.home.worktree import Worktree
-from memoranda.values import dataclass
 
 GROUP = 256
 _TRIES = 5
 JUST_NOW = "a group has just been committed"
 _SOON = 0.03  # seconds from one group of this Home to the next, whichever process makes it
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Everything up to record `seq` is in Git; the record ends at `offset` of `segment`."""
-
-    segment: int
-    offset: int
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A group of commits as `commit.json` keeps it: where the refs stood and where they go."""
-
-    before: Position
-    after: Position
-    branch: str
-    main: tuple[str | None, str | None]
-    ledger: tuple[str | None, str]
 
 
 class Committer:
@@ -99,16 +78,7 @@ class Committer:
             return None
         mark = (status.st_mtime_ns, status.st_ino)
         if self._seen is None or self._seen[0] != mark:
-            try:
-                raw = json.loads(self._path.read_bytes())
-                before, after = Position(*raw["before"]), Position(*raw["after"])
-                group = Group(before, after, raw["branch"], tuple(raw["main"]), tuple(raw["ledger"]))
-            except (ValueError, KeyError, TypeError) as error:
-                raise HomeDamaged(
-                    "The committer's note commit.json cannot be read.",
-                    why=str(error),
-                    remedy="Restore the Home's Git directory from a backup, or clone the Home again.",
-                ) from error
+            group = read_group(self._path)
             self._seen = (mark, group)
         return self._seen[1]
 
@@ -189,7 +159,7 @@ class Committer:
         place = self.position()
         self._tree = self._ledger_tree = None
         self._contents = {}
-        write_durably(self._path, _encode(Group(place, place, branch, (None, None), ledger)))
+        write_durably(self._path, encode_group(Group(place, place, branch, (None, None), ledger)))
 
     def unlock(self) -> None:
         """Removes the locks of refs that a killed process of ours left; does nothing while one of ours commits."""
@@ -270,7 +240,7 @@ class Committer:
         after = Position(self._log.segment, end, last.seq)
         group = Group(before, after, branch, (main, head if head != main else None), (ledger_old, ledger_new))
         self._handles.append(self._store.put(list(objects.values())))
-        write_durably(self._path, _encode(group))
+        write_durably(self._path, encode_group(group))
         if (reason := self._activity.busy()) is not None:
             raise RefMoved(reason)
         moves = [RefMove(LEDGER_REF, ledger_old, ledger_new, "memoranda")]
@@ -396,17 +366,6 @@ class Committer:
 
     def close(self) -> None:
         self._lock.close()
-
-
-def _encode(group: Group) -> bytes:
-    def place(p: Position) -> list[int]:
-        return [p.segment, p.offset, p.seq]
-
-    fields = {
-        "before": place(group.before), "after": place(group.after), "branch": group.branch,
-        "main": group.main, "ledger": group.ledger,
-    }  # fmt: skip
-    return json.dumps(fields).encode() + b"\n"
 
 
 def message(record: Record) -> str:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from memoranda.context import Context
 from memoranda.errors import Erased, NotFound, ReadOnlyHome
 from memoranda.home.activity import Activity
-from memoranda.home.committer import Committer, Group
+from memoranda.home.committer import Committer
 from memoranda.home.disk import DiskStore
 from memoranda.home.draft import Snapshot
 from memoranda.home.erasing.erasures import Erasures, Leads, find_in_ledger
 from memoranda.home.git import Git
+from memoranda.home.groups import Group
 from memoranda.home.history import Step, past_blobs, walk
 from memoranda.home.joining import segments
 from memoranda.home.keys import Keys

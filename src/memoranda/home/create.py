@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from datetime import datetime
 from pathlib import Path
 
 from memoranda.context import Context
-from memoranda.errors import GitFailed, InvalidInput
+from memoranda.errors import InvalidInput
 from memoranda.home.draft import Change, Draft
 from memoranda.home.durable import sync_path
 from memoranda.home.keys import Keys
 from memoranda.home.layout import CACHE, MARKER, NESTED, Layout, is_home, layout_of
 from memoranda.home.marker import Marker, home_name, write_marker
+from memoranda.home.plain_git import plain_git
 from memoranda.home.repository import Admit, Repository, everything
 from memoranda.notes.ids import new_id
 from memoranda.values import dataclass
@@ -38,7 +38,7 @@ class Created:
 
 def create(folder: Path, context: Context, *, name: str | None = None, here: bool = False) -> Created:
     """Lays a Home in or below `folder`; no existing file is changed. Returns where; open it with `Repository`."""
-    folder = Path(os.path.abspath(folder))  # noqa: PTH100 - a link that leads here keeps its name
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100 - a link stays one
     if is_home(folder) and (folder / ".git").exists():
         return Created(folder, False, True)
     if is_home(folder / NESTED) and not here:
@@ -168,24 +168,3 @@ def _exclude(outer: Path, inner: Path) -> None:
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     if line not in before:
         path.write_text(before + ("" if before.endswith("\n") or not before else "\n") + line, encoding="utf-8")
-
-
-def plain_git(folder: Path, *arguments: str) -> bytes:
-    """Git where there is no Home yet: nothing of the folder's configuration can run in `init` and `ls-files`."""
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "LC_ALL": "C",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-    }
-    options = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", f"safe.directory={folder}"]
-    try:
-        done = subprocess.run(
-            ["git", *options, *arguments], cwd=folder, env=environment, capture_output=True, check=False
-        )
-    except FileNotFoundError as error:
-        raise GitFailed("The program `git` was not found.", remedy="Install Git and try again.") from error
-    if done.returncode != 0:
-        raise GitFailed(f"git {arguments[0]} failed in {folder}.", why=done.stderr.decode("utf-8", "replace").strip())
-    return done.stdout

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from memoranda.home.committer import Group
+from memoranda.home.groups import Group
 
 
 class Streak:

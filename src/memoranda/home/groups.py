@@ -1,0 +1,54 @@
+"""A group of commits that are made together, as `commit.json` keeps it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from memoranda.errors import HomeDamaged
+from memoranda.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Everything up to record `seq` is in Git; the record ends at `offset` of `segment`."""
+
+    segment: int
+    offset: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Where the refs stood and where they go."""
+
+    before: Position
+    after: Position
+    branch: str
+    main: tuple[str | None, str | None]
+    ledger: tuple[str | None, str]
+
+
+def read_group(path: Path) -> Group:
+    """What `encode_group` has written; HomeDamaged when it is something else."""
+    try:
+        raw = json.loads(path.read_bytes())
+        before, after = Position(*raw["before"]), Position(*raw["after"])
+        return Group(before, after, raw["branch"], tuple(raw["main"]), tuple(raw["ledger"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise HomeDamaged(
+            "The committer's note commit.json cannot be read.",
+            why=str(error),
+            remedy="Restore the Home's Git directory from a backup, or clone the Home again.",
+        ) from error
+
+
+def encode_group(group: Group) -> bytes:
+    def place(p: Position) -> list[int]:
+        return [p.segment, p.offset, p.seq]
+
+    fields = {
+        "before": place(group.before), "after": place(group.after), "branch": group.branch,
+        "main": group.main, "ledger": group.ledger,
+    }  # fmt: skip
+    return json.dumps(fields).encode() + b"\n"

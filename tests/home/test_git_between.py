@@ -98,6 +98,34 @@ def test_commands_between_two_looks(base: Path, live: Context, words: tuple[str,
         assert_sound(base)
 
 
+@pytest.mark.parametrize("watching", [False, True])
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_commit_is_amended_before_gits_index_has_come_forward(
+    base: Path, live: Context, monkeypatch: pytest.MonkeyPatch, watching: bool, staged: bool
+) -> None:
+    """The amended commit is made of an index that does not know our last note: nobody meant to drop it."""
+    monkeypatch.setattr(background, "_SOON", 60.0)
+    with opened(base, live) as space:
+        if watching:
+            space.watch()
+        note(live, space, "before")
+        quiet(space)
+        pending = note(live, space, "pending")
+        assert space.one().repository.flush() is None
+        if staged:
+            (base / "todo.txt").write_text("call Luis\n")
+            git(base, "add", "todo.txt")
+        git(base, "commit", "--amend", "--allow-empty", "-qm", "amended")
+        after = note(live, space, "after")
+        listed = texts(live, space)
+        assert {"before", "pending", "after"} <= set(listed.values())
+        for item in (pending, after):
+            assert item.id.removeprefix("mem_") in read(live, space, item.sources[0]).text
+    with opened(base, live) as space:
+        assert texts(live, space) == listed
+    assert_sound(base)
+
+
 def test_what_is_committed_between_two_looks_for_it_is_found(
     base: Path, live: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,7 @@ def git(root: Path, *words: str, accept: Sequence[int] = (0,), stdin: bytes | No
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
-_CAME_BETWEEN = ("cannot lock ref", ".lock': File exists", "would make\nit empty")
+_CAME_BETWEEN = ("cannot lock ref", ".lock': File exists")
 
 
 def insist(root: Path, *words: str, accept: Sequence[int] = (0,)) -> str:
@@ -48,7 +48,9 @@ def insist(root: Path, *words: str, accept: Sequence[int] = (0,)) -> str:
         try:
             return git(root, *words, accept=accept)
         except AssertionError as error:
-            if not any(said in str(error) for said in _CAME_BETWEEN):
+            if "repeat your command with --allow-empty" in str(error):
+                words = (*words, "--allow-empty")
+            elif not any(said in str(error) for said in _CAME_BETWEEN):
                 raise
             time.sleep(0.02)
     return git(root, *words, accept=accept)

@@ -12,8 +12,9 @@ from typing import Any
 from memoranda.context import Context
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
+from memoranda.notes.model import Note, write_note
 from memoranda.operations import listing
-from memoranda.operations.remembering import NewNote, Remembered, remember
+from memoranda.operations.remembering import NewNote, Remembered, remember, update
 from memoranda.operations.space import Space
 
 PERSON = {
@@ -93,6 +94,15 @@ def texts(context: Context, space: Space) -> dict[str, str]:
         row = catalog.by_path(item.path) or catalog.by_id(item.id)[0]  # the path of what is quarantined is not told
         found[row.path] = row.body
     return found
+
+
+def fork(context: Context, space: Space, home: Path) -> tuple[str, str, str]:
+    """A chain with two heads, as a merge of two clones makes it."""
+    old = remember(context, space, NewNote("Pilot: Ole", subject="harbour"))
+    new = update(context, space, old.id, "Pilot: Maud")
+    other = Note("mem_other0head", kind="fact", subject="harbour", supersedes=(old.id,), body="Pilot: Eve")
+    (home / "memory/notes/harbour/other.md").write_bytes(write_note(other))
+    return old.id, new.id, other.id
 
 
 CITED = ("https://example.org/x",)  # with a source of its own a note needs no entry in the journal

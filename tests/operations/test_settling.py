@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from home.tools import fork
 
 from memoranda.context import Context
 from memoranda.errors import Conflict, InvalidInput
-from memoranda.notes.model import Note, write_note
 from memoranda.operations.listing import list_notes
 from memoranda.operations.loading import automatic_context
 from memoranda.operations.recalling import recall
@@ -28,15 +28,6 @@ def person(context: Context) -> Context:
 
 def groups(context: Context, space: Space) -> list[tuple[str, set[str]]]:
     return [(g.reason, {str(note["id"]) for note in g.notes}) for g in contradictions(context, space)]
-
-
-def fork(context: Context, space: Space, home: Path) -> tuple[str, str, str]:
-    """A chain with two heads, as a merge of two clones makes it."""
-    old = remember(context, space, NewNote("Pilot: Ole", subject="harbour"))
-    new = update(context, space, old.id, "Pilot: Maud")
-    other = Note("mem_other0head", kind="fact", subject="harbour", supersedes=(old.id,), body="Pilot: Eve")
-    (home / "memory/notes/harbour/other.md").write_bytes(write_note(other))
-    return old.id, new.id, other.id
 
 
 def test_accepting_one_of_two_heads_supersedes_the_other(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from home.tools import fork
 
 from memoranda.context import Context
 from memoranda.notes.model import Note, write_note
@@ -76,15 +77,6 @@ def test_an_attacker_puts_no_fact_in_doubt(context: Context, space: Space) -> No
     session_taint(eve, space, "a mail")
     remember(eve, space, NewNote("Closing time: three in the morning", subject="harbour"))
     assert found(context, space) == []
-
-
-def fork(context: Context, space: Space, home: Path) -> tuple[str, str, str]:
-    """A chain with two heads, as a merge of two clones makes it."""
-    old = remember(context, space, NewNote("Pilot: Ole", subject="harbour"))
-    new = update(context, space, old.id, "Pilot: Maud")
-    other = Note("mem_other0head", kind="fact", subject="harbour", supersedes=(old.id,), body="Pilot: Eve")
-    (home / "memory/notes/harbour/other.md").write_bytes(write_note(other))
-    return old.id, new.id, other.id
 
 
 def test_two_heads_of_one_chain_contradict(context: Context, space: Space, home: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
@@ -18,13 +16,6 @@ from trust.stage import Stage
 
 QUESTION = "When does the harbour open?"
 TRUE, FALSE = "The harbour opens at six.", "The harbour opens at nine."
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path)
-    yield stage
-    stage.close()
 
 
 def edit(stage: Stage, path: str, old: str = TRUE, new: str = FALSE) -> None:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from memoranda.operations.loading import automatic_context
 from memoranda.operations.recalling import Item
 from memoranda.operations.remembering import NewNote, remember
@@ -16,13 +11,6 @@ from trust.stage import Stage
 
 QUESTION = "When does the harbour open?"
 TRUE, FALSE = "The harbour opens at six.", "The harbour opens at nine."
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path)
-    yield stage
-    stage.close()
 
 
 def quarantined(stage: Stage, *over: str) -> str:

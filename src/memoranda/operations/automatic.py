@@ -20,9 +20,9 @@ from memoranda.notes.model import Note, read_note
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations.open_home import OpenHome
-from memoranda.operations.presenting import left_out
 from memoranda.recall.page import verdict_on
 from memoranda.trust.edited import edited
+from memoranda.trust.injection import left_out
 from memoranda.trust.kept import ended
 from memoranda.trust.proposed import proposed_by
 from memoranda.trust.reviews import accepted

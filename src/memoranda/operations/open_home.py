@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from memoranda.context import Context
 from memoranda.home.repository import Repository
@@ -30,19 +30,30 @@ if TYPE_CHECKING:
     from memoranda.trust.withdrawn import Withdrawn
 
 
+class Duties(NamedTuple):
+    """What a look at a Home may come to, done by operations that stand above it.
+
+    `claim` stamps what commits of Git brought in, `retest` asks the golden questions of an index that was made anew,
+    `keep_up` has the vectors of a server brought up in the background.
+    """
+
+    claim: Callable[[Context, OpenHome], None]
+    retest: Callable[[Context, OpenHome], None]
+    keep_up: Callable[[OpenHome], None]
+
+
 @dataclass(slots=True)
 class OpenHome:
     """One open Home with its indexes. `personal` marks the person's own, which no project brought along.
 
     `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
-    `claim` stamps what commits of Git brought in, when there is such.
     `remembered` is the record after which `memory/MEMORY.md` was last looked at.
     """
 
     repository: Repository
     indexes: Indexes
     withdrawn: Withdrawn
-    claim: Callable[[Context, OpenHome], None]
+    duties: Duties
     personal: bool = False
     signing: Signing | None = None
     sheets: dict[tuple[str, date], int] = field(default_factory=dict)
@@ -102,17 +113,13 @@ class OpenHome:
         with self.indexes.lock:
             unclaimed = self.indexes.catalog.unclaimed()
         if unclaimed:
-            self.claim(context, self)
+            self.duties.claim(context, self)
         if self._tombs is not None:
             self._tombs.compare()
         if self.indexes.changed:
-            from memoranda.operations.goldens import retest
-
-            retest(context, self)
+            self.duties.retest(context, self)
         if self.indexes.active().remote:
-            from memoranda.operations.recipes import keep_up  # here: few Homes have their vectors from a server
-
-            keep_up(self)
+            self.duties.keep_up(self)
 
     def _prepare(self) -> None:
         """While Git still compares many files: what comes afterwards, and what an edit would need."""

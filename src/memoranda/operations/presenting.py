@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.errors import InvalidPointer
 from memoranda.notes.pointers import parse_pointer
+from memoranda.trust.injection import left_out
 
 if TYPE_CHECKING:
     from memoranda.operations.reading import Reading
@@ -105,11 +106,6 @@ def _coverage(found: View) -> Iterator[str]:
     if covered.withheld:
         yield "To read one of them makes your session one that has met content from outside."
     yield from (f"Note: {notice}" for notice in covered.notices)
-
-
-def left_out(blocked: int) -> str:
-    """What is said of items that the injection filter blocked."""
-    return f"{blocked} left out: they hold what no honest memory contains."
 
 
 def reading_text(done: Reading) -> str:

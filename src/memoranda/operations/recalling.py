@@ -11,20 +11,17 @@ from memoranda.index.analysis import analyze
 from memoranda.index.recipes import NamedRecipe
 from memoranda.notes.pointers import Pointer
 from memoranda.notes.words import KINDS, SCOPES
+from memoranda.operations.asking import PLACES, TOP, recall_home
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import Space
 from memoranda.recall.explaining import placed
-from memoranda.recall.find import Answer, Wanted, find
 from memoranda.recall.items import Found
 from memoranda.recall.page import Placed, fill
-from memoranda.recall.question import read_question
 from memoranda.trust.labels import is_private
 from memoranda.values import dataclass, replace
 
 BUDGET = 2000
-TOP = 8
-PLACES = ("notes", "journal")
 _MOST = 1000
 _MOST_WITHHELD = 3
 _QUERY_LIMIT = 20_000  # characters
@@ -262,36 +259,6 @@ def _check(
     known_words("kind", kinds, (*KINDS, "journal"))
     known_words("scope", scopes, SCOPES)
     known_words("place", include, PLACES)
-
-
-def recall_home(
-    context: Context,
-    home: OpenHome,
-    query: str,
-    *,
-    k: int = TOP,
-    kinds: Sequence[str] = (),
-    subject: str | None = None,
-    scopes: Sequence[str] = (),
-    include: Sequence[str] = PLACES,
-    as_of: datetime | None = None,
-    known_at: datetime | None = None,
-    history: bool = False,
-    clean: bool = True,
-    recipe: NamedRecipe | None = None,
-) -> Answer:
-    """The k best items of one Home, whole; outside edits are taken in first.
-
-    With `clean` what is quarantined or external is only pointed to.
-    """
-    home.refresh(context)
-    wanted = Wanted(
-        query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of, known_at, history, clean
-    )
-    if (recipe or home.indexes.active()).remote:
-        home.indexes.foresee(read_question(wanted.text, wanted.now).text, recipe)
-    with home.indexes.trying(recipe):
-        return find(home.indexes, home.name, wanted)
 
 
 def _record_what_is_met(context: Context, shown: Sequence[tuple[OpenHome, Found, Placed]]) -> None:

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import shutil
-import time
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
-from memoranda.errors import CheckFailed, ConfirmationRequired, Conflict, NotFound, Unavailable
+from memoranda.errors import CheckFailed, ConfirmationRequired, Conflict, NotFound
 from memoranda.home.settings import Setting, Settings
 from memoranda.index import building
 from memoranda.index.indexes import MODELS
 from memoranda.index.recipes import ENDPOINT, NamedRecipe
 from memoranda.index.serving import Kept, Promotion, Record, Tested
 from memoranda.notes.times import format_instant
-from memoranda.operations.goldens import golden_questions, golden_run, record_test, run_recipe
+from memoranda.operations.asking import TOP
+from memoranda.operations.goldens import golden_run
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.recalling import BUDGET, TOP, View, recall
+from memoranda.operations.recalling import BUDGET, View, recall
+from memoranda.operations.recipe_upkeep import golden_questions, record_test, run_recipe
 from memoranda.operations.space import Space, embedder_setting
 from memoranda.values import dataclass, replace
 
 if TYPE_CHECKING:
     from memoranda.recall.golden import GoldenReport
-
-_AGAIN = 60.0  # seconds after which a build that was stopped is tried again by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,22 +323,3 @@ def index_retire(context: Context, space: Space, name: str) -> list[str]:
         for digest in digests:  # what its server answered
             shutil.rmtree(cache / MODELS / f"answers-{digest}", ignore_errors=True)
     return gone
-
-
-def keep_up(home: OpenHome) -> None:
-    """For an active recipe of a server: has what is new embedded in the background, and says that it is."""
-    recipe, layout = home.indexes.active(), home.repository.layout
-    part = home.indexes.behind()
-    if part is None:
-        return
-    state = building.progress_of(layout.cache, layout.own, part)
-    why = "its server is being asked"
-    if state is not None and state.error is not None and time.time() - state.at < _AGAIN:
-        why = state.error
-    elif not building.under_way(layout.own):
-        try:
-            building.start(layout, recipe)
-        except Unavailable as error:
-            why = str(error)
-    with home.indexes.lock:
-        home.indexes.notices.append(f"Not everything has a vector of {recipe.name} yet: {why}")

@@ -19,7 +19,7 @@ from memoranda.index.catchup import Progress
 from memoranda.index.indexes import Indexes
 from memoranda.index.testimony import Review, vouched
 from memoranda.notes.pointers import Pointer
-from memoranda.operations.open_home import OpenHome
+from memoranda.operations.open_home import Duties, OpenHome
 from memoranda.values import replace
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Space:
             indexes = Indexes(repository, self._context, self.progress, counts, endpoint)
             indexes.admit = allowed
             home = self._open[root] = OpenHome(
-                repository, indexes, withdrawn, _claim, root == self._personal, self._signing
+                repository, indexes, withdrawn, _DUTIES, root == self._personal, self._signing
             )
             repository.stamp = partial(_stamp, home)
             home.remembered = repository.sequence
@@ -215,6 +215,21 @@ def _claim(context: Context, home: OpenHome) -> None:
     from memoranda.operations.claiming import claim  # here: most calls find nothing that nobody has written
 
     claim(context, home)
+
+
+def _retest(context: Context, home: OpenHome) -> None:
+    from memoranda.operations.recipe_upkeep import retest  # here: an index is seldom made anew
+
+    retest(context, home)
+
+
+def _keep_up(home: OpenHome) -> None:
+    from memoranda.operations.recipe_upkeep import keep_up  # here: few Homes have their vectors from a server
+
+    keep_up(home)
+
+
+_DUTIES = Duties(_claim, _retest, _keep_up)
 
 
 def _endpoint(space: Space, repository: Repository, name: str) -> Endpoint | None:

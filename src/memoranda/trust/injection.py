@@ -29,6 +29,12 @@ class Verdict:
 
 CLEAN = Verdict("clean")
 
+
+def left_out(blocked: int) -> str:
+    """What is said of items that the injection filter blocked."""
+    return f"{blocked} left out: they hold what no honest memory contains."
+
+
 # Nobody writes these into a memory by chance: marks by which a program tells a model who speaks.
 _BLOCKED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("envelope_marker", lazy(r"<[\s]*<[\s/]*memo [0-9a-z]{10}\b", re.IGNORECASE)),

@@ -142,7 +142,7 @@ def _context_options(parser: Parser) -> None:
 def _context(frame: Frame, args: argparse.Namespace) -> int:
     from memoranda.operations.automatic import write_memory
     from memoranda.operations.loading import automatic_context
-    from memoranda.operations.presenting import left_out
+    from memoranda.trust.injection import left_out
 
     if args.budget < 1:
         raise usage_error("The budget is below one token.", "Give a positive number.")

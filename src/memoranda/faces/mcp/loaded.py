@@ -5,8 +5,9 @@ from __future__ import annotations
 from memoranda.context import Context
 from memoranda.faces.mcp.tools import CONTEXT_URI, INSTRUCTIONS
 from memoranda.operations.loading import automatic_context
-from memoranda.operations.presenting import LOADED, left_out
+from memoranda.operations.presenting import LOADED
 from memoranda.operations.space import Space
+from memoranda.trust.injection import left_out
 
 _INSTRUCTIONS = 1990  # characters: hosts cut instructions at 2 KB
 

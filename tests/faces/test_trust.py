@@ -111,11 +111,13 @@ def test_a_quarantined_successor_proposes_and_blocks_nobody(person: Person) -> N
     loaded = person.json("context", "--home", home)
     assert [(i["id"], i["contested"]) for i in loaded["items"]] == [(old["id"], True)]
     memory = (person.work / home / "memory" / "MEMORY.md").read_text(encoding="utf-8")
-    for text in (loaded["text"], person.says("context", "--home", home), memory):
-        assert "The pilot is Ole. (contested: a newer version waits for its review)" in text
+    assert "The pilot is Ole. (contested: a newer version waits for its review)" in memory
+    for text in (loaded["text"], person.says("context", "--home", home)):
+        assert "The pilot is Ole." in text and " state=contested " in text
+        assert "Contested: a newer version waits for its review" in text
     (item,) = (i for i in person.json("recall", "pilot", "--home", home)["items"] if i["reviewed"])
     assert item["contested"] is True and len(item["proposed_by"]) == 1
-    said = person.says("recall", "pilot", "--home", home)
+    _, said = typed(person, "recall", "pilot", "--home", home)
     assert f"contested: {item['proposed_by'][0]} waits for a review" in said and "Eve" not in said
     new = person.json("update", old["id"], "The pilot is Maud.", "--home", home)
     assert person.json("recall", "pilot", "--home", home)["items"][0]["id"] == new["id"]

@@ -19,6 +19,8 @@ from memoranda.values import replace
 if TYPE_CHECKING:
     from memoranda.trust.envelope import Envelope
 
+_CONTESTED = "Contested: a newer version waits for its review; until then this one counts."
+
 
 def automatic_context(context: Context, space: Space, *, budget: int = BUDGET) -> AutomaticContext:
     """What is loaded automatically from all open Homes, nearest first, in a stable order within `budget` tokens.
@@ -51,4 +53,5 @@ def _enveloped(envelope: Envelope, item: Loaded) -> str:
         "suspicious": ",".join(verdict_on(said_in(item)).reasons),
         "about": item.subject or "",
     }
-    return envelope.wrap(item.id, item.home, item.text, labels, item.uri)
+    wrapped = envelope.wrap(item.id, item.home, item.text, labels, item.uri)
+    return f"{wrapped}\n{_CONTESTED}" if item.contested else wrapped

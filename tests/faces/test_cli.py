@@ -108,7 +108,7 @@ def test_remember_writes_a_note_with_everything_that_was_said(person: Person) ->
         "2027-10-02", "--confidence", "0.8", "--supersedes", old["id"], "--session", "s-1", "--agent", "cleo",
         "--origin", "human", "--home", str(home),
     )  # fmt: skip
-    assert set(note) == {"id", "uri", "path", "home", "sources", "supersedes", "session"}
+    assert set(note) == {"id", "uri", "path", "home", "sources", "supersedes", "session", "proposal"}
     assert note["sources"] == ["https://acme.example/bill", "file:///bill.pdf"]
     text = (home / note["path"]).read_text()
     head, _, body = text.removeprefix("---\n").partition("---\n")

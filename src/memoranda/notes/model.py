@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from memoranda.errors import InvalidNote, InvalidTime
+from memoranda.errors import InvalidNote, InvalidPath, InvalidTime
 from memoranda.notes import frontmatter, markdown
 from memoranda.notes.ids import is_note_id, note_id_for_path
 from memoranda.notes.lazyre import lazy
@@ -311,6 +311,7 @@ def check_draft(note: Note) -> None:
             is no URI.
         InvalidTime: `valid_to` is not after `valid_from`.
         InvalidPointer: a source that begins with `nas://` and is no pointer.
+        InvalidPath: a subject that climbs.
     """
     if not note.body.strip():
         raise _refuse("The text is empty.", "", "Say what is to be remembered.")
@@ -331,6 +332,11 @@ def check_draft(note: Note) -> None:
         raise _refuse("The retention_days are negative.", "", "Give a number of days, or none.")
     if note.confidence is not None and not 0 <= note.confidence <= 1:
         raise _refuse("The confidence is not between 0 and 1.", "", "Give a number such as 0.8, or none.")
+    if note.subject is not None and {".", ".."} & set(note.subject.replace("\\", "/").split("/")):
+        raise InvalidPath(
+            f"The subject {note.subject!r} is no path of words.", why="It climbs, with `.` or `..` among its steps.",
+            remedy="Give a subject such as customer/acme.",
+        )  # fmt: skip
     Interval(note.valid_from, note.valid_to)
     for name, identifier in (("id", note.id), *(("supersedes", other) for other in note.supersedes)):
         if not is_note_id(identifier):

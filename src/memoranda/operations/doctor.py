@@ -134,15 +134,6 @@ def _chains(home: OpenHome) -> Iterator[Finding]:
             "supersedes_cycle", "error", cycle[0], f"These notes supersede each other in a circle: {', '.join(cycle)}.",
             "Correct the field `supersedes` of one of them; until then all of them are shown.",
         )  # fmt: skip
-    told: set[tuple[str, ...]] = set()
-    for row in catalog.linked_notes():
-        heads = chains.heads_of(row.id)
-        if len(heads) > 1 and heads not in told:
-            told.add(heads)
-            yield Finding(
-                "two_heads", "warning", heads[0], f"One chain has {len(heads)} heads: {', '.join(heads)}.",
-                "Decide: write one note that supersedes them all.",
-            )  # fmt: skip
 
 
 def _same_id(home: OpenHome) -> Iterator[Finding]:

@@ -18,11 +18,13 @@ from memoranda.operations.automatic import MEMORY, write_memory
 from memoranda.operations.cascade import Cascade, Lineage, Node, Taken, nothing_called, returned
 from memoranda.operations.forgotten import owns_id, tombstone_lines
 from memoranda.operations.holding import refuse_held
+from memoranda.operations.meeting import hides, quarantined
 from memoranda.operations.open_home import OpenHome, first_found
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, citing_elsewhere, quoting, remains_of
 from memoranda.operations.space import Space
 from memoranda.trust.labels import SHARED_SCOPES
+from memoranda.trust.standing import trust_of
 from memoranda.values import dataclass, replace
 
 _ROUNDS = 5
@@ -53,7 +55,8 @@ class Forgotten:
 
     `removed` are the notes and entries that went, `also` what else went, in words; `remains` is what could not be
     removed, with the reason. `erased`: their history went too, on `day`. `found` are places in which the search after
-    an erasing still met the text; it is empty when nothing in the Home holds it.
+    an erasing still met the text; it is empty when nothing in the Home holds it. `needs_person` says of a dry run why
+    only a person at a terminal may do it, None when the caller may.
     """
 
     home: str
@@ -64,10 +67,12 @@ class Forgotten:
     erased: bool
     day: str
     found: tuple[str, ...] = ()
+    needs_person: str | None = None
 
     def json(self) -> dict[str, object]:
         return {
             "home": self.home, "dry_run": self.dry_run, "erased": self.erased, "day": self.day,
+            "needs_person": self.needs_person,
             "removed": [item.json() for item in self.removed], "also": list(self.also),
             "remains": [item.json() for item in self.remains], "found": list(self.found),
         }  # fmt: skip
@@ -96,10 +101,10 @@ def forget(
         with home.indexes.lock:
             lineage = Lineage(home)
             cascade = lineage.cascade(_seeds(home, lineage, what))
-        plan = _planned(context, space, home, lineage, cascade, what.single(), erase)
+        plan = _planned(context, space, home, lineage, cascade, what.single(), erase, dry_run)
         plan = replace(plan, reason=" ".join(reason.split()))
         if dry_run or not cascade.taken:
-            return plan.told(context, dry_run=dry_run)
+            return _spared(context, home, plan.told(context, dry_run=dry_run))
         if (done := carry_out(context, plan)) is not None:
             return _with_successors(context, space, home, done, reason)
     raise Conflict("Others write on these notes all the time.", remedy="Try again.")
@@ -117,6 +122,21 @@ def _with_successors(context: Context, space: Space, home: OpenHome, done: Forgo
         more, removed=(*done.removed, *more.removed), also=tuple(dict.fromkeys((*done.also, *more.also))),
         found=(*done.found, *more.found),
     )  # fmt: skip
+
+
+def _spared(context: Context, home: OpenHome, done: Forgotten) -> Forgotten:
+    """For a session that has met nothing from outside: without the paths of quarantined notes, which are words too."""
+    if not hides(context, home):
+        return done
+    ids = {item.id for item in done.removed} | {item.note for item in done.remains if item.note}
+    with home.indexes.lock:
+        catalog = home.indexes.catalog
+        rows = [row for note_id in ids for row in catalog.by_id(note_id)]
+        trust = trust_of(catalog, rows)
+    hidden = {row.id for row in rows if quarantined(trust[row.blob].state)}
+    removed = tuple(replace(item, path="") if item.id in hidden else item for item in done.removed)
+    remains = tuple(replace(item, what=item.note) if item.note in hidden else item for item in done.remains)
+    return replace(done, removed=removed, remains=remains)
 
 
 def _home_of(context: Context, space: Space, what: Selection) -> OpenHome:
@@ -173,6 +193,7 @@ class Plan:
     quotes: tuple[Remains, ...]
     operation: str = "forget"
     reason: str = ""
+    needs_person: str | None = None
 
     def told(
         self, context: Context, *, dry_run: bool = False, also: Sequence[str] = (),
@@ -183,7 +204,7 @@ class Plan:
         left = remains_of(self.home, self.cascade, self.quotes, erase=self.erase, told=remains)
         return Forgotten(
             self.home.name, self.cascade.taken, also, tuple(left), dry_run, self.erase, f"{context.now():%Y-%m-%d}",
-            tuple(found),
+            tuple(found), self.needs_person if dry_run else None,
         )  # fmt: skip
 
     def testimony(self, context: Context) -> list[dict[str, Any]]:
@@ -212,27 +233,36 @@ class Plan:
 
 
 def _planned(
-    context: Context, space: Space, home: OpenHome, lineage: Lineage, cascade: Cascade, single: bool, erase: bool
-) -> Plan:
-    """The plan for a cascade; refuses what is held and what needs a person."""
+    context: Context, space: Space, home: OpenHome, lineage: Lineage, cascade: Cascade, single: bool, erase: bool,
+    dry_run: bool,
+) -> Plan:  # fmt: skip
+    """The plan for a cascade; refuses what is held and what needs a person, which of a dry run is only told."""
     refuse_held(home, cascade.notes)
     erase = erase or any(v.erase_history for v in cascade.all_versions())
     scopes = {version.scope for version in cascade.all_versions()}
     met = space.met(context, home)
     pass_guards(context, Call("forget", scope=next(iter(scopes & SHARED_SCOPES), None), met=met))
+    why = ""
     if not context.person:
-        cascade = cascade.without_said()
-        _refuse_agent(context, home, cascade, single=single, erase=erase, met_outside=bool(met.taint))
+        mine = cascade.without_said()
+        why = _why_person(context, home, mine, single=single, erase=erase, met_outside=bool(met.taint))
+        if why and not dry_run:
+            raise ConfirmationRequired(
+                "This is forgotten by a person at a terminal only; nothing was removed.",
+                why=why,
+                remedy="Run the command in a terminal of your own; --dry-run shows what would go.",
+            )
+        cascade = cascade if why else mine
     with home.indexes.lock:
         stays, quotes = quoting(home, lineage, cascade)
     quotes += tuple(citing_elsewhere(context, space, home, lineage, cascade))
-    return Plan(home, lineage, cascade, erase, context.person, stays, quotes)
+    return Plan(home, lineage, cascade, erase, context.person, stays, quotes, needs_person=why or None)
 
 
-def _refuse_agent(
+def _why_person(
     context: Context, home: OpenHome, cascade: Cascade, *, single: bool, erase: bool, met_outside: bool
-) -> None:
-    """An agent forgets a note of its own that nobody reviewed; everything else is for a person at a terminal."""
+) -> str:
+    """Why this is for a person at a terminal; empty for what an agent may: a note of its own that nobody reviewed."""
     with home.indexes.lock:
         ledger = home.indexes.catalog.ledger
         wrote = ledger.wrote(v.blob for v in cascade.all_versions())
@@ -242,19 +272,13 @@ def _refuse_agent(
         for v in cascade.all_versions()
     )
     clean = met_outside and not all(w.taint for w in wrote.values())
-    why = (
+    return (
         "Its history would go too." if erase else
         "More than one note was selected." if not single or not cascade.notes else
         "It takes notes that a person reviewed." if reviewed else
         "It takes notes that others wrote." if not own else
         "This session has met content from outside, and the note was written before." if clean else ""
     )  # fmt: skip
-    if why:
-        raise ConfirmationRequired(
-            "This is forgotten by a person at a terminal only; nothing was removed.",
-            why=why,
-            remedy="Run the command in a terminal of your own; --dry-run shows there what would go.",
-        )
 
 
 # Doing it

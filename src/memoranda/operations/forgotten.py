@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from memoranda.context import Context
-from memoranda.errors import Forgotten, NotFound
+from memoranda.errors import Erased, Forgotten, NotFound
 from memoranda.home.erasing.blanking import erased_on
 from memoranda.home.tombstones import Mark, Mirror, Mirrored
 from memoranda.index.keepout import Tombs
@@ -69,6 +69,19 @@ def without_forgotten(context: Context, home: OpenHome, path: str, text: str) ->
             count = entry.end - entry.start  # without its heading
             lines[entry.start : entry.end] = [f"forgotten{forgotten_on(tomb)}", *[""] * (count - 1)][:count]
     return "\n".join(lines)
+
+
+def refuse_gone(home: OpenHome, name: str) -> None:
+    """Erased for the id of a note or an entry that was erased, NotFound for one that was forgotten; else nothing."""
+    tomb = home.tombs.now().of_id(name)
+    if tomb is None:
+        return
+    with home.indexes.lock:
+        query = "SELECT blob FROM kept_out WHERE about = ? AND blob != ''"
+        blobs = [row[0] for row in home.indexes.catalog.db.execute(query, (name,))]
+    if tomb.at is not None and not any(home.repository.blob(blob) is not None for blob in blobs):
+        raise Erased(f"{tomb.at:%Y-%m-%d}")
+    raise NotFound(f"{name} was forgotten{forgotten_on(tomb)}.", why="Git's history has it still.", remedy=REMEDY)
 
 
 def forgotten_turn(tombs: Tombs, entry: str | None, text: str) -> bool:

@@ -15,7 +15,7 @@ from memoranda.notes.ids import blob_id, is_note_id
 from memoranda.notes.journal import is_journal_path
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.tokens import count_tokens
-from memoranda.operations.forgotten import without_forgotten
+from memoranda.operations.forgotten import refuse_gone, without_forgotten
 from memoranda.operations.meeting import meet
 from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
@@ -142,6 +142,8 @@ def _place(context: Context, space: Space, uri: str) -> _Place:
         if entry is not None:
             return _at(*entry)
     if is_note_id(uri) or uri.startswith("j_"):
+        for home in homes:
+            refuse_gone(home, uri)
         raise NotFound(f"There is no note or entry {uri}.", remedy="`memoranda list` and `memoranda recall` show ids.")
     for home in homes:
         pointer = Pointer(home.name, uri)

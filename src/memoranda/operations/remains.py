@@ -20,10 +20,11 @@ _MANY = 50  # texts that are looked for inside others; more are only compared as
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """Something that could not be removed, and why."""
+    """Something that could not be removed, and why; `note` is the id of the note that it is, if it is one."""
 
     what: str
     why: str
+    note: str | None = None
 
     def json(self) -> dict[str, object]:
         return {"what": self.what, "why": self.why}
@@ -39,9 +40,9 @@ def quoting(home: OpenHome, lineage: Lineage, cascade: Cascade) -> tuple[tuple[s
         same = same_text(text)
         if same in wanted:
             stays.append(name)
-            found.append(Remains(path, f"the {kind} {name} says the same, and is of another origin"))
+            found.append(Remains(path, f"the {kind} {name} says the same, and is of another origin", name))
         elif any(part in same for part in looked_for):
-            found.append(Remains(path, f"the {kind} {name} quotes it, and is of another origin"))
+            found.append(Remains(path, f"the {kind} {name} quotes it, and is of another origin", name))
     return tuple(stays), tuple(found)
 
 

@@ -32,7 +32,10 @@ _RECORDED = 2000  # characters of the text that the journal repeats; the rest st
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A note that was written. `uri` names its exact bytes, `sources` what it cites."""
+    """A note that was written. `uri` names its exact bytes, `sources` what it cites.
+
+    `proposal`: it is quarantined, so that it only proposes to supersede these notes, until a person has reviewed it.
+    """
 
     id: str
     uri: str
@@ -41,11 +44,12 @@ class Remembered:
     sources: tuple[str, ...]
     supersedes: tuple[str, ...]
     session: str
+    proposal: bool = False
 
     def json(self) -> dict[str, object]:
         return {
             "id": self.id, "uri": self.uri, "path": self.path, "home": self.home, "sources": list(self.sources),
-            "supersedes": list(self.supersedes), "session": self.session,
+            "supersedes": list(self.supersedes), "session": self.session, "proposal": self.proposal,
         }  # fmt: skip
 
 
@@ -188,7 +192,8 @@ def _remember(
         title = title_of(note.body)
         path = f"{folder}/{file_name(title, note_id)}"
         uri = written(home.name, path, blob_id(data))
-        done.append(Remembered(note_id, uri, path, home.name, sources, note.supersedes, session))
+        proposal = bool(note.supersedes and taint)
+        done.append(Remembered(note_id, uri, path, home.name, sources, note.supersedes, session, proposal))
         lines.append(
             {
                 "kind": "write", "op": operation, "id": note_id, "path": path, "session": session,

@@ -108,7 +108,14 @@ def _refs(home: OpenHome) -> Iterator[Finding]:
 
 def _contested(home: OpenHome) -> Iterator[Finding]:
     for contest in contests(home.indexes.catalog, _ALWAYS):
-        if contest.reason == "other value":  # the other contradictions have findings of their own
+        if contest.reason == "two heads":
+            heads = ", ".join(row.id for row in contest.members)
+            yield Finding(
+                "two_heads", "warning", contest.members[0].id,
+                f"One chain has {len(contest.members)} heads: {heads}.",
+                "Decide: `memoranda review list` shows them; or write one note that supersedes them all.",
+            )  # fmt: skip
+        elif contest.reason == "other value":  # files that share an id have a finding of their own
             names = ", ".join(row.id for row in contest.members)
             yield Finding(
                 "contested", "warning", contest.members[0].path,

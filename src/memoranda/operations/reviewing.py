@@ -31,7 +31,7 @@ from memoranda.operations.tracing import trace
 from memoranda.trust.kept import ended
 from memoranda.trust.labels import STATES
 from memoranda.trust.reviews import accepted
-from memoranda.trust.standing import Trust, trust_of
+from memoranda.trust.standing import Trust, believed, trust_of
 from memoranda.values import dataclass, field, replace
 
 VERDICTS = ("accept", "reject", "revoke")
@@ -86,7 +86,7 @@ class Waiting:
 def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list[Waiting]:
     """What waits for a review in the nearest Home: everything that is not reviewed, or only these states.
 
-    What was rejected waits no more, nor does what a reviewed note supersedes. Sources are not read back here; `show`
+    What was rejected waits no more, nor does what is superseded: its head does. Sources are not read back here; `show`
     does. An agent whose session has met nothing from outside is told of what is quarantined only that it is there.
     HomeNotFound, InvalidInput.
     """
@@ -96,20 +96,16 @@ def queue(context: Context, space: Space, *, states: Sequence[str] = ()) -> list
     home.refresh(context)
     found = _in_states(home, states or _WAITING, context.now(), hides(context, home))
     order = {state: n for n, state in enumerate(_WAITING)}
-    settled = _superseded_by_reviewed(home)
+    settled = _superseded(home)
     waiting = [item for item in found if states or (item.verdict != "reject" and item.id not in settled)]
     return sorted(waiting, key=lambda item: (order.get(item.state, len(order)), item.path))
 
 
 @undisturbed
-def _superseded_by_reviewed(home: OpenHome) -> set[str]:
-    """The ids that a note supersedes whose bytes a person has accepted."""
+def _superseded(home: OpenHome) -> set[str]:
+    """The ids that a note supersedes, as far as it may be believed: a quarantined one only proposes to."""
     catalog = home.indexes.catalog
-    if not catalog.ledger.has_reviews():
-        return set()
-    newer = [row for row in catalog.linked_notes() if row.supersedes]
-    trust = trust_of(catalog, newer)
-    return {old for row in newer if trust[row.blob].state == "reviewed" for old in row.supersedes}
+    return {old for link in believed(catalog, catalog.linked_notes()) for old in link.supersedes}
 
 
 @undisturbed

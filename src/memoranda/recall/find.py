@@ -14,7 +14,7 @@ from memoranda.index.testimony import Wrote
 from memoranda.notes.ids import told_id
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
-from memoranda.notes.times import format_instant, from_ms
+from memoranda.notes.times import format_instant, from_ms, to_ms
 from memoranda.recall.items import Found, Withheld
 from memoranda.recall.likeness import Likeness, likeness
 from memoranda.recall.question import Question, read_question
@@ -124,6 +124,7 @@ class _Candidates:
         self.edited = bool(self._visibility.edited)
         self._now, self._known_at = wanted.now, wanted.known_at
         self._as_of = wanted.as_of is not None and not wanted.history
+        self._until = to_ms(wanted.as_of) if self._as_of else None
         self._notes: dict[str, Standing] = {}
         self._said: dict[str, Said] = {}
         self._quarantined: set[str] = set()
@@ -145,6 +146,8 @@ class _Candidates:
             said |= self._catalog.said([key for key in unknown if key not in notes])
         if self._known_at is not None:
             said = {key: entry for key, entry in said.items() if _recorded(entry) <= self._known_at}
+        if self._until is not None:  # what was said later had not been said then
+            said = {key: entry for key, entry in said.items() if entry.at <= self._until}
         self._said.update(said)
         return self._open(notes.keys() | said.keys()) if self._clean else notes.keys() | said.keys()
 

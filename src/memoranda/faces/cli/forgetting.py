@@ -53,6 +53,8 @@ def _columns(done: Forgotten) -> Iterator[str]:
     notes = sum(item.kind == "note" for item in done.removed)
     entries = counted(len(done.removed) - notes, "journal entry", "journal entries")
     yield f"{done.home}: {counted(notes, 'note')}, {entries} {verb}, {how}."
+    if done.needs_person:
+        yield f"A person at a terminal has to do it. {done.needs_person}"
     yield ""
     yield f"{verb.upper():{_COLUMN}}  COULD NOT BE REMOVED, AND WHY"
     for one, other in zip_longest(_wrapped(left), _wrapped(right), fillvalue=""):

@@ -79,7 +79,9 @@ def _update(frame: Frame, args: argparse.Namespace) -> int:
 def _done(frame: Frame, done: Any) -> int:
     lines = [f"{done.id}  {done.path}"]
     if done.supersedes:
-        lines.append(f"supersedes {', '.join(done.supersedes)}")
+        said = "proposes to supersede" if done.proposal else "supersedes"
+        until = ", when a person has reviewed it" if done.proposal else ""
+        lines.append(f"{said} {', '.join(done.supersedes)}{until}")
     frame.answer(done.json(), lines)
     return 0
 

@@ -23,7 +23,9 @@ REVIEWS = {
 
 def remembered(done: Remembered) -> str:
     lines = [f"Remembered as {done.id} in {done.path} of the Home {done.home}."]
-    if done.supersedes:
+    if done.supersedes and done.proposal:
+        lines.append(f"It proposes to supersede {', '.join(done.supersedes)}, and does when a person has reviewed it.")
+    elif done.supersedes:
         lines.append(f"It supersedes {', '.join(done.supersedes)}.")
     lines += [f"Source: {source}" for source in done.sources]
     return "\n".join(lines)
@@ -45,6 +47,8 @@ def forgotten(done: Forgotten) -> str:
     """What a forgetting did, in two parts; no path, which repeats words of somebody's note."""
     verb = "Would be removed" if done.dry_run else "Removed"
     lines = [f"{verb}: {item.id} ({item.why})" for item in done.removed]
+    if done.needs_person:
+        lines.insert(0, f"Only the user can do this, at a terminal: {done.needs_person}")
     left = (item.why if "/" in item.what else f"{item.what}: {item.why}" for item in done.remains)
     lines += [f"Could not be removed: {told}" for told in left]
     return "\n".join(lines)

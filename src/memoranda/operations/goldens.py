@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from memoranda.context import Context
@@ -14,13 +12,12 @@ from memoranda.index.recipes import NamedRecipe
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.times import parse_instant
+from memoranda.operations.last_recall import last_recall
 from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.recipe_upkeep import golden_questions, record_test, run_recipe
 from memoranda.operations.space import Space
 from memoranda.recall.golden import PATH, GoldenReport, Question, with_question
-
-_LAST = "last-recall.json"
 
 
 def golden_add(
@@ -59,14 +56,12 @@ def golden_add(
 def golden_add_last(context: Context, space: Space, which: str = "1") -> Question:
     """Adds the question of the last recall on this Home's command line, with the item that was the right one: its
     place in that answer, from 1, or its id. NotFound when there was no such recall or item."""
-    home = space.one()
-    try:
-        told = json.loads((home.repository.layout.cache / _LAST).read_bytes())
-        query, ids, times = str(told["query"]), list(map(str, told["ids"])), told["times"]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    told = last_recall(space.one())
+    if told is None:
         raise NotFound(
             "Nothing was recalled here before.", remedy="Run `memoranda recall QUERY`, then say which item was right."
-        ) from None
+        )
+    query, ids, times = told
     place = int(which) if which.isdecimal() else 0
     if which not in ids and not 1 <= place <= len(ids):
         raise NotFound(
@@ -75,23 +70,6 @@ def golden_add_last(context: Context, space: Space, which: str = "1") -> Questio
         )  # fmt: skip
     expect = which if which in ids else ids[place - 1]
     return golden_add(context, space, query, [expect], as_of=times.get("as_of"), known_at=times.get("known_at"))
-
-
-def keep_last(space: Space, query: str, ids: Sequence[str], times: Mapping[str, str | None]) -> None:
-    """Remembers what was recalled last, for `golden_add_last`; below `.memoranda/`, readable by its owner only."""
-    homes = space.homes()
-    if not homes:
-        return
-    target = homes[0].repository.layout.cache / _LAST
-    draft = target.with_name(f"{_LAST}.{os.getpid()}")
-    told = {"query": query, "ids": list(ids), "times": {name: text for name, text in times.items() if text}}
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(told, file)
-        draft.replace(target)
-    except OSError:
-        pass  # a Home that cannot be written is recalled from all the same
 
 
 def golden_run(

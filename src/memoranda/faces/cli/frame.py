@@ -239,7 +239,7 @@ class Frame:
         """Remembers what was recalled, for `golden add --last`; not when the words of the command hold a secret."""
         self._covered("")
         if ids and not self._secrets:
-            from memoranda.operations.goldens import keep_last
+            from memoranda.operations.last_recall import keep_last
 
             keep_last(self.space, query, ids, times)
 

@@ -100,6 +100,48 @@ def test_any_index_may_go_and_nothing_is_lost(context: Context, space: Space, ho
         assert recall(context, again, "Acme champion").items == before.items
 
 
+def test_others_recall_and_write_while_the_indexes_are_made_again(
+    context: Context, space: Space, home: Path, keys: Keys
+) -> None:
+    told = remember(context, space, NewNote("Acme renewed for 24 months."))
+    recall(context, space, "Acme")
+    space.one().repository.flush()
+    written: list[str] = []
+
+    def meanwhile(what: str, _done: int, _all: int) -> None:
+        """In the middle of it: whoever waited for it would wait for ever. At the end it is brought up as usual."""
+        if not (home / ".memoranda" / "rebuilding").exists():
+            return
+        assert [item.id for item in recall(context, space, "Acme").items] == [told.id]
+        written.append(remember(context, space, NewNote(f"Zeppelin {len(written)} landed.")).id)
+        assert recall(context, space, f"zeppelin {len(written) - 1}").items[0].id == written[-1]
+
+    with Space(context, keys, home, None, progress=meanwhile) as other:
+        indexes = other.one().indexes
+        catalog, places = indexes.catalog.directory, [index.stat().st_ino for index in _directories(home)]
+        indexes.rebuild()
+        assert written
+        assert {item.id for item in recall(context, other, "zeppelin").items} == set(written)
+    assert {item.id for item in recall(context, space, "zeppelin").items} == set(written)
+    after = [index.stat().st_ino for index in _directories(home)]
+    assert len(after) == len(places) and not set(after) & set(places)
+    assert space.one().indexes.catalog.directory == catalog
+    identity = space.one().indexes.catalog.state("identity")
+    assert identity is not None and identity == indexes_of(home, context, keys)
+    assert not any("rebuilding" in path.name or path.suffix == ".old" for path in (home / ".memoranda").iterdir())
+
+
+def _directories(home: Path) -> list[Path]:
+    return sorted(path for path in (home / ".memoranda").glob("*-*") if path.is_dir())
+
+
+def indexes_of(home: Path, context: Context, keys: Keys) -> str | None:
+    """The name of the catalog that lies there now, as somebody sees it who opens the Home."""
+    with Space(context, keys, home, None) as fresh:
+        recall(context, fresh, "zeppelin")
+        return fresh.one().indexes.catalog.state("identity")
+
+
 def test_what_is_no_recipe_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no recipe 'graph'"):
         find_recipe("graph", tmp_path, {}.get)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from memoranda.index.catalog import Catalog
 from memoranda.index.documents import Applied, Document
-from memoranda.index.recipe import Recipe
+from memoranda.index.recipe import Manifest, Recipe
 
 Progress = Callable[[str, int, int], None]
 
@@ -99,3 +99,11 @@ class Part(NamedTuple):
         state = index.state()
         last = catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0]
         return state.get("catalog") == catalog.state("identity") and int(state.get("feed", "0")) >= last
+
+
+def described(catalog: Catalog, part: Part, index: ContentIndex, now: str, took_ms: int) -> None:
+    """Writes the manifest of an index that is as far as the catalog."""
+    counted = index.counts()
+    inputs = {name: catalog.state(name) or "" for name in ("commit", "seq", "ledger")}
+    counts = {"live": counted.live, "retired": counted.retired}
+    Manifest(part.recipe, inputs, now, took_ms, counts).write(index.directory)

@@ -17,14 +17,16 @@ from typing import cast
 from memoranda.context import Context
 from memoranda.errors import IndexBusy, IndexDamaged, MemorandaError, NotFound, Unavailable
 from memoranda.home.draft import Snapshot
+from memoranda.home.durable import FileLock
 from memoranda.home.repository import Admit, Repository, everything
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
-from memoranda.index.content import ContentIndex, Part
+from memoranda.index.content import ContentIndex, Part, described
 from memoranda.index.feeding import Feeding
 from memoranda.index.journal_mode import named_errors
 from memoranda.index.lexical import LexicalIndex
+from memoranda.index.places import put, remove
 from memoranda.index.recipe import Manifest, Recipe
 from memoranda.index.recipes import FindEndpoint, NamedRecipe, default_name, find_recipe
 from memoranda.index.serving import Record, Serving
@@ -44,7 +46,7 @@ class Indexes:
     """The indexes of one repository; opened lazily, usable from several threads one at a time.
 
     `counts` tells which reviews count here; by default those that this installation wrote. `endpoint` knows the servers
-    to which the texts of this Home may be sent; by default none.
+    to which the texts of this Home may be sent; by default none. `folder` takes the place of `.memoranda/`.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class Indexes:
         progress: Progress | None = None,
         counts: Callable[[Review], bool] = vouched,
         endpoint: FindEndpoint = _no_endpoint,
+        folder: Path | None = None,
     ) -> None:
         self.repository = repository
+        self._folder = folder or repository.layout.cache
         self._counts = counts
         self._context = context
         self.progress = progress
@@ -63,6 +67,7 @@ class Indexes:
         self.serving_record = Serving(repository.layout.own)
         self._endpoint = endpoint
         self._open: dict[str, ContentIndex] = {}  # by the name of the directory
+        self._places: dict[Path, int] = {}  # what is open, and which directory it was
         self._unusable: set[str] = set()  # those that were found to lack what they are made with
         self._active: tuple[object, NamedRecipe] | None = None
         self._changed: str | None = None  # the digest that was tested, where another one answers now
@@ -170,8 +175,8 @@ class Indexes:
                 index = part.open(directory)
             except IndexDamaged as error:
                 self.notices.append(f"{error.what} It was made again.")
-                _remove(directory)
-                index = part.open(directory)
+                remove(directory)
+                index = part.open(self._directory(part.recipe))
             self._open[part.name] = index
         return index
 
@@ -179,10 +184,10 @@ class Indexes:
         """They turned out damaged in the middle of a question: it is answered without, the next one makes them anew."""
         with self.lock:
             if (vectors := self.vectors) is not None:
-                del self._open[vectors.directory.name]
+                del self._open[vectors.directory.name], self._places[vectors.directory]
                 vectors.close()
                 self._level = None
-                _remove(vectors.directory)
+                remove(vectors.directory)
             self.notices.append(f"{error.what} This answer goes by the words alone; the next one makes it again.")
 
     def _open_catalog(self) -> Catalog:
@@ -191,15 +196,18 @@ class Indexes:
             return Catalog.open(directory)
         except IndexDamaged as error:
             self.notices.append(f"{error.what} It was made again.")
-            _remove(directory)
-            return Catalog.open(directory)
+            remove(directory)
+            return Catalog.open(self._directory(CATALOG))
 
     def _directory(self, recipe: Recipe) -> Path:
-        cache = self.repository.layout.cache
-        if not (cache / ".gitignore").exists():  # deleted with everything else: Git must go on ignoring it
-            cache.mkdir(exist_ok=True)
-            (cache / ".gitignore").write_bytes(b"*\n")
-        return cache / recipe.directory_name()
+        """The directory of an index, made when it is missing, and remembered as it is before it is opened."""
+        directory = self._folder / recipe.directory_name()
+        if not (self._folder / ".gitignore").exists():  # deleted with everything else: Git must go on ignoring it
+            self._folder.mkdir(exist_ok=True)
+            (self._folder / ".gitignore").write_bytes(b"*\n")
+        directory.mkdir(exist_ok=True)
+        self._places[directory] = directory.stat().st_ino
+        return directory
 
     # Catching up
 
@@ -255,16 +263,21 @@ class Indexes:
             self.catalog.set_state(tombs=None, ledger="")
 
     def _reopen_if_deleted(self) -> bool:
-        """`.memoranda/` may be deleted while we hold its files open, and is by an erasing: they are made again."""
+        """`.memoranda/` may be deleted while we hold its files open, and is by an erasing: they are made again. Or
+        another process has put indexes in their place that it made anew."""
         generation = self.repository.erasures.generation()
         if generation != self._generation:
             self._generation = generation
             self._close()
             return True
-        for held in (self._catalog, *self._open.values()):
-            if held is not None and not held.directory.exists():
-                self._close()
-                return True
+        for place, known in self._places.items():
+            try:
+                if place.stat().st_ino == known:
+                    continue
+            except FileNotFoundError:
+                pass
+            self._close()
+            return True
         return False
 
     def _bring(self, seen: Snapshot | None = None) -> Snapshot:
@@ -355,24 +368,50 @@ class Indexes:
         """Deletes every index, or the directory `name`; returns what was deleted. Nothing is lost by it."""
         with self.lock:
             self._close()
-            cache = self.repository.layout.cache
+            cache = self._folder
             found = sorted(path.name for path in cache.iterdir() if path.is_dir()) if cache.is_dir() else []
             gone = [item for item in found if name in (None, item)]
             for item in gone:
-                _remove(cache / item)
+                remove(cache / item)
             return gone
 
     def rebuild(self) -> Snapshot:
-        """Makes the catalog and every index of the active recipe again from the notes; what stands beside it stays."""
+        """Makes the catalog and every index of the active recipe again from the notes; what stands beside it stays.
+
+        They are made in a folder of their own and put in their places when they are done: until then other processes
+        recall and write by those that are there. Unavailable: `.memoranda/` was deleted meanwhile.
+        """
+        turn = FileLock(self.repository.layout.own / "rebuilding.lock")
         with self.lock:
-            self._discard()
-            return self.catch_up()
+            try:
+                turn.acquire()
+                return self._rebuild(self._folder / "rebuilding")
+            finally:
+                turn.close()
+
+    def _rebuild(self, folder: Path) -> Snapshot:
+        if folder.exists():  # whoever made it was killed
+            remove(folder)
+        folder.mkdir(parents=True)
+        anew = Indexes(self.repository, self._context, self.progress, self._counts, self._endpoint, folder)
+        anew.admit = self.admit
+        try:
+            anew.catch_up()
+        finally:
+            anew.close()
+        self._close()
+        # The catalog last: an index that is ahead of it is compared with it, and nothing is made twice.
+        parts = [part.name for part in self.active().parts]
+        for name in (*parts, CATALOG.directory_name()):
+            put(folder / name, self._folder / name)
+        remove(folder)
+        return self.catch_up()
 
     def _discard(self) -> None:
         self._close()
-        for recipe in (CATALOG, *(part.recipe for part in self.active().parts)):
-            if (directory := self._directory(recipe)).exists():
-                _remove(directory)
+        for name in (CATALOG.directory_name(), *(part.name for part in self.active().parts)):
+            if (self._folder / name).exists():
+                remove(self._folder / name)
 
     def _close(self) -> None:
         self._gathering = None
@@ -382,22 +421,9 @@ class Indexes:
         for index in self._open.values():
             index.close()
         self._open.clear()
+        self._places.clear()
         self._level = None
 
     def close(self) -> None:
         with self.lock:
             self._close()
-
-
-def described(catalog: Catalog, part: Part, index: ContentIndex, now: str, took_ms: int) -> None:
-    """Writes the manifest of an index that is as far as the catalog."""
-    counted = index.counts()
-    inputs = {name: catalog.state(name) or "" for name in ("commit", "seq", "ledger")}
-    counts = {"live": counted.live, "retired": counted.retired}
-    Manifest(part.recipe, inputs, now, took_ms, counts).write(index.directory)
-
-
-def _remove(directory: Path) -> None:
-    import shutil  # not at the top: it costs a fresh process 2 ms
-
-    shutil.rmtree(directory)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import shlex
 import subprocess
 import sys
 import time
@@ -450,6 +451,20 @@ def test_the_configuration_is_one_that_the_harness_reads(harness: Harness) -> No
         (hook,) = groups[0]["hooks"]
         assert hook["type"] == "command" and hook["timeout"] > 0 and hook["command"].endswith(f"--home {home}")
         assert ("matcher" in groups[0]) == name.startswith("PostToolUse")
+
+
+def test_a_hook_that_starts_python_takes_no_code_from_the_project(harness: Harness, tmp_path: Path) -> None:
+    """Hooks run in the folder of the project, and a cloned project may hold a package of our name."""
+    config = harness.person.json("hook", "claude-code", "--print-config", env={"PATH": str(tmp_path / "nothing")})
+    (hook,) = config["hooks"]["SessionStart"][0]["hooks"]
+    project = tmp_path / "cloned"
+    (project / "memoranda").mkdir(parents=True)
+    (project / "memoranda" / "__init__.py").write_text("raise SystemExit('taken from the project')\n")
+    event = (DATA / "session_start.json").read_bytes()
+    words = shlex.split(hook["command"])
+    done = subprocess.run(words, cwd=project, env=harness.person.env, input=event, capture_output=True)
+    assert b"taken from the project" not in done.stderr
+    assert words[1] == "-P" and done.returncode == 0, done.stderr
 
 
 def test_a_tool_that_stays_here_costs_little(person: Person) -> None:

@@ -92,7 +92,7 @@ lint: $(VENV)/dev.stamp $(VENV)/package.stamp
 
 test: lint
 	$(call heading,tests: pytest)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 	$(call heading,golden questions of the examples)
 	@if [ -e src/memoranda/faces/cli ]; then PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/golden.sh; \
 	 else echo 'The command line is not there yet: left out.'; fi

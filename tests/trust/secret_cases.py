@@ -678,6 +678,9 @@ export OP_SERVICE_ACCOUNT_TOKEN=ops_ey¦JzaWduSW5BZGRyZXNzIjoiaHR0cHM6Ly9h...
 curl -u "dana:" https://example.org
 REACT_APP_USER_URL=$BASE/users
 if token != "Bearer": raise ValueError
+The token endpoint is https://id.example.org/oauth2/token, curl http://127.0.0.1:5000/file --digest
+The API key is /run/keys/x9f3b2c47dd18a
+token: ../keys/x9f3b2c47dd18a
 """
 
 

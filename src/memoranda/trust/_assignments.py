@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust._hints import anywhere
-from memoranda.trust._values import is_code, is_form, is_random, is_stand_in, is_strong, is_uuid, is_word
+from memoranda.trust._values import is_code, is_form, is_place, is_random, is_stand_in, is_strong, is_uuid, is_word
 
 Hit = tuple[str, int, int]  # kind, start, end
 
@@ -281,7 +281,7 @@ def _names_itself(value: str) -> bool:
 def _is_key(name: str, value: str, group: str, kind: str) -> bool:
     is_cut = value.endswith("...")  # `sk_live_4f0a...`
     value = value.strip().rstrip(".,;:" if group == "bare" else "")
-    if is_cut or "://" in value or (group == "bare" and "=" in value.rstrip("=")):
+    if is_cut or is_place(value) or (group == "bare" and "=" in value.rstrip("=")):
         return False
     least = 32 if kind == "w" else 10 if group == "quoted" else 12
     if len(value) < least:
@@ -290,7 +290,7 @@ def _is_key(name: str, value: str, group: str, kind: str) -> bool:
         return kind == "k" and not name.lower().endswith("id") and not is_stand_in(value)
     if group == "bare" and is_code(value) and not any(char.isdigit() for char in value):
         return False
-    if not is_random(value, least) or value.startswith(("/", "./", "~/")):
+    if not is_random(value, least):
         return False
     return not (is_form(value.strip("\"'")) if len(value) >= 18 else is_stand_in(value))
 
@@ -304,7 +304,7 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
         group = "quoted" if match["quoted"] is not None else "bare"
         if kind == "k":
             value = match[group].strip(".,;:!?)")
-            good = "://" not in value and not value.startswith(("./", "~/")) and not match[group].endswith("...")
+            good = not is_place(value) and not match[group].endswith("...")
             good = good and not is_stand_in(value) and (is_random(value, 12) or is_uuid(value))
         elif group == "quoted":
             good = _can_be_quoted(match[group]) and not is_word(match[group])

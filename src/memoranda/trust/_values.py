@@ -106,6 +106,11 @@ def is_ordinary(value: str) -> bool:
     return _ORDINARY.fullmatch(value) is not None
 
 
+def is_place(value: str) -> bool:
+    """Whether it is an address or begins as a path does: where a key is, perhaps, and none itself."""
+    return "://" in value or value.startswith(("/", "./", "../", "~/"))
+
+
 def is_word(value: str) -> bool:
     """Whether it is a word that says something about a password (wrong, expired, obligatoire) instead of being"
     " one."""

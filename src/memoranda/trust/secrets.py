@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _resources, _told
 from memoranda.trust._hints import CARD, DIGIT, IBAN, MIXED, OF_20, OF_24, held_in
-from memoranda.trust._values import is_code, is_dummy, is_ordinary, is_stand_in
+from memoranda.trust._values import is_code, is_dummy, is_ordinary, is_place, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
 from memoranda.values import dataclass
@@ -103,9 +103,7 @@ def _known_makers(text: str, named: list[tuple[int, int]]) -> Iterator[Hit]:
             if any(start <= found.start and found.end <= end for start, end in named):
                 continue
             before = text[max(0, found.start - 60) : found.start]
-            told = (
-                is_stand_in(value) or text.startswith("...", found.end) or is_ordinary(value) or value.startswith("~/")
-            )
+            told = is_stand_in(value) or text.startswith("...", found.end) or is_ordinary(value) or is_place(value)
             told = told or (before[-1:] not in "\"'`" and is_code(value))
             if not told and _assignments.is_secret_name(before):
                 yield "credential", found.start, found.end

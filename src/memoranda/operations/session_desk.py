@@ -51,7 +51,11 @@ def event_line(e: SessionEvent) -> str:
 
 
 def session_show(context: Context, space: Space, session: str | None = None) -> SessionStory:
-    """The story of a session of the nearest Home, of the caller's own when none is named. NotFound."""
+    """The story of a session of the nearest Home, of the caller's own when none is named. NotFound.
+
+    It names addresses and gives reasons, which may be somebody else's words: an agent that is told what another session
+    has met, has met it.
+    """
     pass_guards(context, Call("session_show"))
     home = space.one()
     home.refresh(context)
@@ -62,6 +66,9 @@ def session_show(context: Context, space: Space, session: str | None = None) -> 
     events += tuple(inherited := list(_inherited(home, name)))
     tainted = any(e.event == "taint" for e in events) or any(e.what != "private" for e in inherited)
     private = any("private" in (e.event, e.what) for e in events)
+    roots = frozenset().union(*(home.sessions.roots_of(other) for other in (name, *home.sessions.shared_with(name))))
+    if roots - home.sessions.met(context).taint.roots:
+        home.sessions.raise_taint(context, sorted(roots))
     return SessionStory(name, home.name, tainted, private, events)
 
 

@@ -20,6 +20,8 @@ from memoranda.operations.holding import refuse_held
 from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
+from memoranda.operations.stamping import taint_of_sources
+from memoranda.trust.labels import SHARED_SCOPES
 from memoranda.values import dataclass
 
 
@@ -61,11 +63,27 @@ class Trace:
 
 
 def trace(context: Context, space: Space, what: str) -> Trace:
-    """Follows a note's id, an entry's id, a session or a source in the nearest Home. NotFound when it is none there."""
+    """Follows a note's id, an entry's id, a session or a source in the nearest Home. NotFound when it is none there.
+
+    Addresses outside of every Home are somebody else's words: an agent's session has met those that it is told, unless
+    a note that a person reviewed cites them.
+    """
     pass_guards(context, Call("trace"))
     home = space.one()
     home.refresh(context)
-    return _traced(home, what)
+    found = _traced(home, what)
+    if not context.person and (roots := taint_of_sources([home], _addresses(home, found)).roots):
+        home.sessions.raise_taint(context, sorted(roots))
+    return found
+
+
+@undisturbed
+def _addresses(home: OpenHome, found: Trace) -> list[str]:
+    """The addresses in a trace that the caller did not name, without those that a reviewed note cites."""
+    steps = [step for step in (*found.upstream, *found.downstream) if step.kind == "source"]
+    citing = {step.of: home.indexes.catalog.by_id(step.of) for step in steps if step.link == "cites"}
+    reviewed = {note for note, rows in citing.items() if rows and all(home.reviewed(row.blob) for row in rows)}
+    return [step.name for step in steps if step.of not in reviewed]
 
 
 @undisturbed
@@ -211,11 +229,15 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
     Journals stay: they are the raw log. History stays in Git; `forget --erase` is what removes it. LegalHold when one
     of the notes is held; nothing is taken away then.
     """
-    found = trace(context, space, what)
-    pass_guards(context, Call("rollback", writes=True))
     home = space.one()
+    pass_guards(context, Call("rollback", writes=True, text=what, rules=home.rules))
+    home.refresh(context)
+    found = _traced(home, what)  # nothing of it is told but ids, so that the session meets nothing
     rows, restored = _touched(home, found.notes())
     refuse_held(home, {row.id for row in rows})
+    scopes = {row.scope for row in rows}
+    met = space.met(context, home)
+    pass_guards(context, Call("rollback", scope=next(iter(sorted(scopes & SHARED_SCOPES)), None), met=met))
     done = RolledBack(found.start, tuple(row.id for row in rows), tuple(restored), dry_run)
     if dry_run or not rows:
         return done

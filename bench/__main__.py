@@ -26,6 +26,7 @@ ROWS = (
     "memory",
     "peers",
     "locomo",
+    "french",
     "crash",
     "secrets",
     "injection",

@@ -52,6 +52,9 @@ class Memory:
         self.asked += 1
         return {key: self.of[key] for key in keys}
 
+    def titled(self, question: str) -> Sequence[str]:
+        return [key for key, fact in self.of.items() if fact.title and fact.title.lower() == question.lower()]
+
     def around(self, spans: Sequence[tuple[str, int, int]]) -> Iterable[Fact]:
         self.asked += 1
         for thread, first, last in spans:

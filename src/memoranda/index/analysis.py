@@ -31,7 +31,7 @@ from memoranda.notes.lazyre import lazy
 Language = Literal["en", "fr"]
 
 # Raised whenever the same text would give other terms; part of the recipe.
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 3
 
 # A title stands three times, a subject and a tag twice: one virtual text, so that one length and one term
 # frequency serve (BM25F with one normalisation). Round numbers on purpose; LoCoMo has none of these fields.
@@ -294,8 +294,13 @@ def _stems(word: str, language: Language) -> tuple[str, ...]:
         return (_stemmers["en"](plain)[:LONGEST_TERM],) if plain else ()
     if plain in irregular.FRENCH:
         word = plain = irregular.FRENCH[plain]
-    stems = (fold(_stemmers["fr"](word))[:LONGEST_TERM], _stemmers["fr"](plain)[:LONGEST_TERM])
-    return stems[:1] if stems[0] == stems[1] else stems
+    stems = [fold(_stemmers["fr"](word))[:LONGEST_TERM], _stemmers["fr"](plain)[:LONGEST_TERM]]
+    # The stemmer leaves `parlent` as it is, and takes `dangers` for another word than `danger`.
+    if len(plain) > 5 and plain.endswith("ent") and not plain.endswith("ment"):
+        stems.append(_stemmers["fr"](plain[:-2])[:LONGEST_TERM])
+    elif len(plain) > 5 and plain.endswith("ers") and not plain.endswith("iers"):
+        stems.append(_stemmers["fr"](plain[:-1])[:LONGEST_TERM])
+    return tuple(dict.fromkeys(stems))
 
 
 def _dense(word: str) -> tuple[list[str], str]:

@@ -146,6 +146,11 @@ class Catalog:
     def _notes(self, where: str, values: Sequence[object] = ()) -> list[NoteRow]:
         return [note_row(row) for row in self.db.execute(SELECT_NOTE + where, values)]
 
+    def titled(self, title: str, most: int) -> list[str]:
+        """The documents of live notes with exactly this title, ASCII letters in either case; at most so many."""
+        query = "SELECT key FROM notes WHERE live = 1 AND title != '' AND title = ? COLLATE NOCASE ORDER BY key LIMIT ?"
+        return [key for (key,) in self.db.execute(query, (title, most))]
+
     def briefs(self, keys: Iterable[str]) -> dict[str, list[Brief]]:
         """The rows, live and former, of these documents, as far as visibility goes."""
         mark, held = self._briefs

@@ -37,6 +37,7 @@ CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
 CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
 CREATE INDEX IF NOT EXISTS notes_live ON notes (path, live) WHERE live = 1;
 CREATE INDEX IF NOT EXISTS notes_facts ON notes (subject, title COLLATE NOCASE) WHERE live = 1 AND kind = 'fact';
+CREATE INDEX IF NOT EXISTS notes_title ON notes (title COLLATE NOCASE) WHERE live = 1 AND title != '';
 CREATE TABLE IF NOT EXISTS edges (old TEXT NOT NULL, new TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (old, new, row)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS edges_row ON edges (row);

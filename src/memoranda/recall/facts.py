@@ -27,6 +27,9 @@ class Fact(NamedTuple):
 class Facts(Protocol):
     """Where ranking asks; each method is called once or twice a recall, with everything at once."""
 
+    def titled(self, question: str) -> Sequence[str]:
+        """The notes whose title is the question."""
+
     def facts(self, keys: Sequence[str]) -> Mapping[str, Fact]:
         """What is known of these documents."""
 

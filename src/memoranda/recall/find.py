@@ -28,6 +28,7 @@ from memoranda.values import dataclass
 
 _MOST_WITHHELD = 3
 _MOST_BESIDE = 500
+_MOST_TITLED = 20
 _SPARE = 8  # items ranked beyond those asked for, to take the place of passages that a note folds in
 
 
@@ -181,6 +182,9 @@ class _Candidates:
         for entry in self._catalog.entries_by_key(keys[: _MOST_WITHHELD - len(found)]).values():
             found.append(Withheld(told_id(entry.id), "journal", format_instant(entry.at), ("nas",)))
         return found
+
+    def titled(self, question: str) -> Sequence[str]:
+        return self._catalog.titled(question.strip(" \t\n?!.:;\"'«»“”"), _MOST_TITLED)
 
     def facts(self, keys: Sequence[str]) -> Mapping[str, Fact]:
         found: dict[str, Fact] = {}

@@ -12,8 +12,10 @@ from memoranda.recall.question import Question
 # Below the first, nothing is shown for its likeness alone: 99 of 100 unrelated pairs of question and passage are less
 # alike (LoCoMo conversations 1 to 5, each asked the questions of the others; the French FAQ). Where no word found
 # anything, it takes the second, so that what is nowhere is answered as nothing found. The table of the bundled
-# embedder was made for English, so French texts are more alike to it.
+# embedder was made for English, so French texts are more alike to it; of other alphabets it knows the letters only, and
+# nothing is shown for these.
 _FLOORS = {"en": (0.15, 0.45), "fr": (0.4, 0.65)}
+_NO_FLOORS = (1.1, 1.1)
 _NEAREST = 30
 
 
@@ -56,4 +58,5 @@ def likeness(
         from memoranda.index.calibration import calibration
 
         return Likeness(near, *calibration(vectors))
-    return Likeness(near, _FLOORS[language_of(question.text)])
+    latin = any("a" <= letter <= "z" for letter in fold(question.text))
+    return Likeness(near, _FLOORS[language_of(question.text)] if latin else _NO_FLOORS)

@@ -26,13 +26,13 @@ PASSAGE_WEIGHTS = passages.WEIGHTS
 NOTE_WEIGHTS = {
     "words": 35.0,  # BM25 by its highest value, of which a text of middle length with each word once has half
     "cover": 5.0,  # the share of the question's idf; more of it cost two points in the first five of French questions
-    "title": 6.5,  # its title is the question
+    "title": 16.0,  # its title is the question: more than any likeness, and than having been superseded
     "month": 3.5,
     "day": 7.0,
     "when": 2.0,
     "amount": 2.0,
     "names": 0.4,
-    "superseded": -5.0,  # less than a title is worth: an exact title is not hidden by a successor
+    "superseded": -5.0,
     "ended": -2.5,
 }
 # Where there are vectors. Fitted on every other French question; for English notes there are none to fit on.
@@ -64,6 +64,10 @@ def rank(
     """
     notes = [key for key, _ in scores.top(max(_NOTES, n), accept, passages=False)]
     said = [key for key, _ in scores.top(max(_PASSAGES, n), accept, passages=True)]
+    # Among many notes with its words, the one of that title may be none of the best by them.
+    titled = [key for key, held in scores.held(facts.titled(question.text)).items() if held.mask and held.passes]
+    titled = [key for key in titled if key not in notes]
+    notes += titled if accept is None or not titled else sorted(accept(titled))
     by_words = places(notes) | places(said)
     if alike and not _answered(scores, [*notes, *said]):
         notes += alike.further(notes, accept, passages=False)

@@ -21,7 +21,8 @@ class Floor:
         self._question = question
         self._scores = scores
         self._known = {0: False}
-        self._rare = sum(1 << i for i, df in enumerate(scores.df) if df <= FLOOR_RARE)
+        groups = scores.query.groups
+        self._rare = sum(1 << i for i, df in enumerate(scores.df) if df <= FLOOR_RARE and not spelt(groups[i].word))
 
     def passes(self, mask: int, at_ms: int | None) -> bool:
         found = self._known.get(mask)
@@ -33,6 +34,11 @@ class Floor:
         if not (question.span_fits(at_ms) or question.closeness(at_ms)):
             return False
         return self._scores.share(mask | question.dated) >= FLOOR_SHARE
+
+
+def spelt(word: str) -> bool:
+    """Whether it is a pair of letters out of a run without spaces (Thai, Lao, Burmese, Khmer), which is no word."""
+    return len(word) <= 2 and any("\u0e00" <= c <= "\u0eff" or "\u1000" <= c <= "\u17ff" for c in word)
 
 
 def timely(signals: Signals, question: Question, at_ms: int | None, traits: int) -> None:

@@ -178,3 +178,15 @@ def test_an_update_goes_on_from_the_reviewed_words(stage: Stage) -> None:
     done = update(stage.agent("cleo"), stage.space, note.id, "The harbour opens at seven.")
     shown = stage.show(done.id)
     assert shown.subject == "harbour" and shown.state == "unreviewed"
+
+
+def test_former_versions_keep_no_place_of_the_one_that_holds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoranda.recall.find._MOST_BESIDE", 2)
+    ids = [stage.remember(f"{TRUE} {QUESTION}", "cli", subject="harbour").id]
+    for _ in range(5):
+        ids.append(update(stage.person, stage.space, ids[-1], f"{TRUE} {QUESTION}").id)
+    ids.append(update(stage.person, stage.space, ids[-1], TRUE).id)
+    stage.accept(*ids)
+    for n in range(6):
+        stage.remember(f"# {QUESTION}\n\n{QUESTION} At nine, says witness {n}.")
+    assert [item.id for item in stage.recall(QUESTION, k=2, include=("notes",)).items if item.reviewed] == [ids[-1]]

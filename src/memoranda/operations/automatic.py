@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 
 from memoranda.context import Context
 from memoranda.index.catalog import Catalog
-from memoranda.index.rows import NoteRow
 from memoranda.index.testimony import Review
 from memoranda.notes.chains import Chains, Link
 from memoranda.notes.model import Note, read_note
@@ -21,11 +21,10 @@ from memoranda.notes.pointers import Pointer
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations.open_home import OpenHome
 from memoranda.recall.page import verdict_on
-from memoranda.trust.edited import edited
+from memoranda.trust.edited import Reviewed, State, reviewed_notes
 from memoranda.trust.injection import left_out
 from memoranda.trust.kept import ended
 from memoranda.trust.proposed import proposed_by
-from memoranda.trust.reviews import accepted
 from memoranda.values import dataclass
 
 BUDGET = 2000
@@ -144,87 +143,63 @@ def loaded_of(context: Context, home: OpenHome) -> list[Loaded]:
         catalog = home.indexes.catalog
         if not catalog.ledger.has_reviews():
             return []
-        gone = ended(catalog, context.now())
-        shelf = _Shelf(home, catalog)
+        gone, contested = ended(catalog, context.now()), proposed_by(catalog, reviewed_notes(catalog).reviews)
+        shelf = {item.link.id: item for item in _shelf(home, catalog)}
+        chains = Chains(item.link for item in shelf.values())
+        known = max([context.now(), *(item.link.known_from for item in shelf.values())])
         loaded = []
-        for note_id in shelf.accepted:
-            item = shelf.loaded(context, note_id) if note_id not in gone else None
-            if item is not None:
-                loaded.append(item)
+        for note_id, item in shelf.items():
+            held = chains.effective(note_id, known) if note_id not in gone else None
+            if held is not None and held.contains(context.now()) and chains.is_head(note_id):
+                pointer = _pointer(home, item)
+                told = (str(pointer), pointer.home, item.note.subject, item.note.body, note_id in contested)
+                loaded.append(Loaded(note_id, *told))
         return sorted(loaded, key=lambda item: (item.subject or "", item.id))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reviewed:
-    """A note as a person accepted it: its bytes, whatever its file says by now; `row` is what the file says."""
+    """A note as a person accepted it, whatever its file says by now: its bytes, and the `path` where these stand."""
 
     note: Note
     review: Review
-    row: NoteRow
+    path: str
     link: Link
 
 
-class _Shelf:
+def _shelf(home: OpenHome, catalog: Catalog) -> Iterator[_Reviewed]:
     """The reviewed notes of one Home. Nothing in it comes from bytes that no person has accepted."""
-
-    def __init__(self, home: OpenHome, catalog: Catalog) -> None:
-        self._home = home
-        self._catalog = catalog
-        self._held: dict[str, _Reviewed | None] = {}
-        self.accepted = accepted(catalog)
-        self._edited = edited(catalog)
-        self._proposed = proposed_by(catalog, self.accepted)
-        self._linked = catalog.linked(self.accepted)
-        blobs = list(dict.fromkeys(blob for reviews in self.accepted.values() for blob in reviews))
-        found = home.repository.store.get_many(blobs)  # at once: a question a note would cost more than all the rest
-        self._data = {blob: item.data for blob, item in zip(blobs, found, strict=True) if item is not None}
-
-    def reviewed(self, note_id: str) -> _Reviewed | None:
-        """The note with this id as it stands accepted; None when it does not, or its file is gone."""
-        if note_id not in self._held:
-            self._held[note_id] = self._read(note_id)
-        return self._held[note_id]
-
-    def _read(self, note_id: str) -> _Reviewed | None:
-        reviews = self.accepted.get(note_id, {})
-        rows = self._catalog.by_id(note_id)
-        if not rows and note_id in self._edited:  # another id was typed into its file
-            rows = self._catalog.at_path(self._edited[note_id].path)[-1:]
-        if not reviews or not rows:
-            return None
-        row = next((row for row in rows if row.blob in reviews), rows[0])
-        review = reviews[row.blob] if row.blob in reviews else list(reviews.values())[-1]
-        data = self._data.get(review.blob) or self._home.repository.blob(review.blob)
+    placed = list(_placed(reviewed_notes(catalog)))
+    found = list(home.repository.store.get_many([review.blob for review, _ in placed]))  # at once, since each costs
+    for (review, state), item in zip(placed, found, strict=True):
+        data = item.data if item is not None else home.repository.blob(review.blob)
         if data is None or hashlib.sha256(data).hexdigest() != review.fields.get("sha256"):
-            return None  # Git's name for bytes can be made to collide; a person accepted these and no others
-        note = read_note(str(review.fields.get("path") or row.path), data)
-        known = [state.known_from for state in self._catalog.all_states(note_id) if state.blob == review.blob]
-        link = Link(note_id, note.supersedes, note.valid_from, note.valid_to, min(known, default=row.known_from))
-        return _Reviewed(note, review, row, link)
+            continue  # Git's name for bytes can be made to collide; a person accepted these and no others
+        note = read_note(str(review.fields.get("path") or state.path), data)
+        known_from = datetime.fromtimestamp(state.known_from, UTC)
+        link = Link(review.id, note.supersedes, note.valid_from, note.valid_to, known_from)
+        yield _Reviewed(note, review, state.path, link)
 
-    def loaded(self, context: Context, note_id: str) -> Loaded | None:
-        """The item for a note, None when it does not hold now as far as is reviewed."""
-        own = self.reviewed(note_id)
-        if own is None:
-            return None
-        alone = not (note_id in self._linked or own.note.supersedes or own.row.supersedes)
-        chain = self._catalog.by_id(note_id) if alone else self._catalog.component(note_id)
-        ids = dict.fromkeys([note_id, *(row.id for row in chain)])
-        links = [found.link for other in ids if (found := self.reviewed(other)) is not None]
-        chains = Chains(links)
-        held = chains.effective(note_id, max(context.now(), *(link.known_from for link in links)))
-        if held is None or not held.contains(context.now()) or note_id not in chains.heads_of(note_id):
-            return None
-        pointer = self._pointer(own)
-        contested = note_id in self._proposed
-        return Loaded(note_id, str(pointer), pointer.home, own.note.subject, own.note.body, contested)
 
-    def _pointer(self, own: _Reviewed) -> Pointer:
-        """Where the accepted bytes lay when they were accepted: the words of a later path were not."""
-        fields, marker = own.review.fields, self._home.repository.marker
-        path = str(fields.get("path") or own.row.path)
-        name = marker.name if fields.get("home") in (None, marker.name) else marker.id
-        return Pointer(name, path, own.review.blob)
+def _placed(reviewed: Reviewed) -> Iterator[tuple[Review, State]]:
+    """What stands of each accepted note, and since when and where it is known; not those whose files are gone."""
+    for note_id, reviews in reviewed.reviews.items():
+        states = reviewed.states.get(note_id, ())
+        files = sorted((state for state in states if state.live), key=lambda state: (state.path, state.row))
+        stands = next((state for state in files if state.blob in reviews), reviewed.edited.get(note_id))
+        if stands is not None:
+            review = reviews[stands.blob]
+            first = min(state.known_from for state in states if state.blob == stands.blob)
+            yield review, stands._replace(known_from=first)
+        elif files:  # bytes that no file of this branch ever held: history was rewritten
+            yield list(reviews.values())[-1], files[0]
+
+
+def _pointer(home: OpenHome, item: _Reviewed) -> Pointer:
+    """Where the accepted bytes lay when they were accepted: the words of a later path were not."""
+    fields, marker = item.review.fields, home.repository.marker
+    name = marker.name if fields.get("home") in (None, marker.name) else marker.id
+    return Pointer(name, str(fields.get("path") or item.path), item.review.blob)
 
 
 def write_memory(context: Context, home: OpenHome, budget: int = BUDGET) -> bool:

@@ -142,7 +142,8 @@ def show(context: Context, space: Space, note_id: str) -> Waiting:
     An agent's session has met what it is shown. UnknownNote.
     """
     pass_guards(context, Call("show_review"))
-    home, row = _find(context, space, note_id, one=False)
+    _refreshed(context, space)
+    home, row = _find(space, note_id, one=False)
     meet(context, home, [row])
     if roots := taint_of_sources(space.homes(), (s for s in row.sources if s.startswith("nas://"))).roots:
         home.sessions.raise_taint(context, sorted(roots))  # what it cites is read back
@@ -206,7 +207,8 @@ def decide(
             why="Standard input or output is not a terminal, so nobody can be taken to have read the note.",
             remedy="Run the command in a terminal of your own; `memoranda review list` shows what waits.",
         )
-    found = [_find(context, space, note_id) for note_id in dict.fromkeys(note_ids)]
+    _refreshed(context, space)
+    found = [_find(space, note_id) for note_id in dict.fromkeys(note_ids)]
     settled: dict[str, tuple[str, ...]] = {}
     for home in {id(home): home for home, _ in found}.values():
         rows = [row for other, row in found if other is home]
@@ -276,12 +278,16 @@ def _settle(
     return settled
 
 
-def _find(context: Context, space: Space, named: str, *, one: bool = True) -> tuple[OpenHome, NoteRow]:
+def _refreshed(context: Context, space: Space) -> None:
+    for home in space.homes():
+        home.refresh(context)
+
+
+def _find(space: Space, named: str, *, one: bool = True) -> tuple[OpenHome, NoteRow]:
     """The note that is named by its id, its path, or a pointer to its exact bytes; `one`: an id that means one file."""
     if named.startswith("nas://"):
         pointer = parse_pointer(named)
         home = space.of(pointer)
-        home.refresh(context)
         row = next(iter(_named(home, pointer.path)), None)
         if row is not None and pointer.rev not in (None, row.blob):
             raise Conflict(
@@ -294,7 +300,6 @@ def _find(context: Context, space: Space, named: str, *, one: bool = True) -> tu
         return home, row
 
     def look(home: OpenHome) -> NoteRow | None:
-        home.refresh(context)
         rows = _named(home, named)
         if one and len({row.blob for row in rows}) > 1:
             raise InvalidInput(

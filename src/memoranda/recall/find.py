@@ -27,7 +27,7 @@ from memoranda.trust.standing import Trust, trust_of
 from memoranda.values import dataclass
 
 _MOST_WITHHELD = 3
-_MOST_BESIDE = 500
+_MOST_BESIDE = 100
 _MOST_TITLED = 20
 _SPARE = 8  # items ranked beyond those asked for, to take the place of passages that a note folds in
 
@@ -228,14 +228,23 @@ class _Candidates:
     def reviewed_beside(
         self, question: Question, scores: Scores, shown: Sequence[Ranked], alike: Likeness | None
     ) -> list[Ranked]:
-        """The reviewed notes that answer the question and are not among those shown, best first."""
+        """The reviewed notes that answer the question and are not among those shown, best first.
+
+        Those whose words fit best, and those that were edited since: an edit is never shown without them.
+        """
         if self._known_at is not None or not self._catalog.ledger.has_reviews():
             return []
         keys = reviewed_notes(self._catalog).keys
         there = {item.key for item in shown}
         held = scores.held([key for key in keys if key not in there])
+        edited = {state.key for state in self._visibility.edited.values()}
         wanted = [key for key, has in held.items() if has.mask and has.passes]
-        return rank_notes(question, scores, self, sorted(self.accept(wanted)), _MOST_BESIDE, alike)
+        wanted.sort(key=lambda key: (key not in edited, -held[key].score, key))
+        found: set[str] = set()
+        while wanted and len(found) < _MOST_BESIDE:  # many may be superseded, and judging each costs
+            found |= self.accept(wanted[:_MOST_BESIDE])
+            del wanted[:_MOST_BESIDE]
+        return rank_notes(question, scores, self, sorted(found), _MOST_BESIDE + len(edited), alike)
 
     def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
         """The items of the answer, read in full."""

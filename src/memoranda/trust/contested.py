@@ -134,7 +134,8 @@ def _heads(catalog: Catalog, rows: Sequence[NoteRow]) -> list[Contest]:
         seen.update(other.id for other in chain)
         by_id = {other.id: other for other in reversed(chain)}
         chains = Chains(believed(catalog, list(by_id.values()), files=True))
-        for member in by_id:
+        ends = sum(not chains.successors(member) for member in by_id)
+        for member in by_id if ends != 1 or chains.cycles() else ():  # of most chains there is one head
             heads = chains.heads_of(member)
             if len(heads) > 1 and heads not in found and _unsettled(catalog, [by_id[x] for x in heads]):
                 found[heads] = Contest("two heads", member, tuple(by_id[x] for x in heads))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from memoranda.index.among import among
 from memoranda.index.catalog import Catalog
 from memoranda.index.rows import NoteRow
+from memoranda.index.testimony import Review
 from memoranda.trust.reviews import accepted, reviewed_blobs
 from memoranda.values import dataclass
 
@@ -40,14 +41,14 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The notes that stand accepted: their accepted bytes by note id, oldest first.
+    """The notes that stand accepted, by id: the attestations of their accepted bytes by blob, the newest last, and
+    their `states`, the oldest first.
 
-    `changed` are the states of those that ever were something else, `keys` the documents of the others and of the
-    accepted bytes of these, as far as they stand now; `edited` is as `edited` gives it for now.
+    `keys` are the documents of the accepted bytes as far as they stand now; `edited` is as `edited` gives it for now.
     """
 
-    accepted: Mapping[str, Sequence[str]]
-    changed: Mapping[str, Sequence[State]]
+    reviews: Mapping[str, Mapping[str, Review]]
+    states: Mapping[str, Sequence[State]]
     keys: Sequence[str]
     edited: Mapping[str, State]
 
@@ -71,7 +72,7 @@ def edited(catalog: Catalog, known_at: datetime | None = None) -> Mapping[str, S
     found = reviewed_notes(catalog)
     if known_at is None:
         return found.edited
-    return _edited(catalog, found.accepted, found.changed, int(known_at.timestamp()))
+    return _edited(catalog, found.reviews, found.states, int(known_at.timestamp()))
 
 
 def as_reviewed(catalog: Catalog, rows: Iterable[NoteRow]) -> list[NoteRow]:
@@ -86,23 +87,24 @@ def as_reviewed(catalog: Catalog, rows: Iterable[NoteRow]) -> list[NoteRow]:
 
 
 def _read(catalog: Catalog) -> Reviewed:
-    blobs = {note_id: tuple(standing) for note_id, standing in accepted(catalog).items()}
+    reviews = accepted(catalog)
     states: dict[str, list[State]] = {}
-    for row in among(catalog.db, f"SELECT {_COLUMNS} FROM notes WHERE id IN (?*) ORDER BY row", sorted(blobs)):
+    for row in among(catalog.db, f"SELECT {_COLUMNS} FROM notes WHERE id IN (?*) ORDER BY row", sorted(reviews)):
         states.setdefault(row[1], []).append(State._make(row))
-    changed = {note_id: of_note for note_id, of_note in states.items() if not all(state.live for state in of_note)}
-    stands = _edited(catalog, blobs, changed, None)
+    stands = _edited(catalog, reviews, states, None)
     every = [state for of_note in states.values() for state in of_note]
-    keys = {state.key for state in every if state.live and state.blob in blobs[state.id]}
-    return Reviewed(blobs, changed, sorted(keys | {state.key for state in stands.values()}), stands)
+    keys = {state.key for state in every if state.live and state.blob in reviews[state.id]}
+    return Reviewed(reviews, states, sorted(keys | {state.key for state in stands.values()}), stands)
 
 
 def _edited(
-    catalog: Catalog, blobs: Mapping[str, Sequence[str]], changed: Mapping[str, Sequence[State]], at: int | None
+    catalog: Catalog, reviews: Mapping[str, Mapping[str, Review]], states: Mapping[str, Sequence[State]], at: int | None
 ) -> dict[str, State]:
     found = {}
-    for note_id, states in changed.items():
-        last = _last(catalog, states, blobs[note_id], at)
+    for note_id, of_note in states.items():
+        last = None
+        if not all(state.live for state in of_note):
+            last = _last(catalog, of_note, list(reviews[note_id]), at)
         if last is not None:
             found[note_id] = last
     return found

@@ -54,7 +54,7 @@ def proposed_to(catalog: Catalog, row: Shown, trust: Trust) -> tuple[str, ...]:
     over = {note_id for note_id, stands in edited(catalog).items() if stands.path == row.path}
     if trust.was_reviewed:
         return tuple(sorted({*over, row.id}))
-    firm = reviewed_notes(catalog).accepted if catalog.ledger.has_reviews() else {}
+    firm = reviewed_notes(catalog).reviews if catalog.ledger.has_reviews() else {}
     for old in row.supersedes:
         if trust.state == "quarantined" or trust.rejected or old in firm:
             chain = catalog.component(old)
@@ -69,7 +69,7 @@ def _superseding(catalog: Catalog, ids: Iterable[str]) -> Iterator[_Proposal]:
 
 
 def _edits(catalog: Catalog, ids: list[str]) -> Iterator[_Proposal]:
-    accepted, stands = reviewed_notes(catalog).accepted, edited(catalog)
+    accepted, stands = reviewed_notes(catalog).reviews, edited(catalog)
     files: dict[str, list[_Proposal]] = {}
     for row in among(catalog.db, f"SELECT n.id, {_COLUMNS} FROM notes n WHERE n.live = 1 AND n.id IN (?*)", ids):
         files.setdefault(row[0], []).append(_proposal(row))

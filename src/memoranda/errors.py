@@ -158,10 +158,14 @@ class ClassificationRefused(Refused):
 
 
 class RuleOfTwo(Refused):
-    """A session that has met untrusted content and private data would change state beyond itself without a person."""
+    """A session that has met untrusted content and private data would change state beyond itself without a person.
+
+    `asked` is the mark by which a person can allow this one operation, empty where that cannot be.
+    """
 
     code = "memory_rule_of_two"
     title = "This needs a person"
+    asked = ""  # the mark by which a person can allow it once
 
 
 class ReviewUnsigned(Refused):

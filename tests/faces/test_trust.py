@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -182,3 +183,26 @@ def test_a_session_that_an_agent_opens_tells_what_it_inherits(person: Person) ->
     assert [event["source"] for event in story["events"] if event["event"] == "inherit"] == [mail["id"]]
     person.json("remember", "Clean.", "--agent", "bob", "--session", "s-3", "--home", home)
     assert not person.json("session", "show", "s-3", "--home", home)["tainted"], "somebody else's is not inherited"
+
+
+def test_a_person_at_a_terminal_lets_one_refused_operation_through(person: Person) -> None:
+    folder = person.home()
+    (folder / "memory/notes").mkdir(exist_ok=True)
+    (folder / "memory/notes/pay.md").write_text("---\nclassification: confidential\n---\nSalaries: the 25th.\n")
+    at = ["--home", str(folder)]
+    assert person.json("recall", "salaries", *at)["items"]
+    person.json("journal", "append", "A mail.", "--origin", "external", *at)
+    shared = ["remember", "Told to everybody.", "--scope", "team", *at]
+    problem = person.refused(*shared, code=3)
+    assert problem["code"] == "memory_rule_of_two" and "untrusted content and private data" in problem["why"]
+    mark = re.search(r"memoranda allow once ([0-9a-f]{32})", problem["remedy"])[1]  # type: ignore[index]
+    grant = ["allow", "once", mark, "--reason", "the team asked", *at]
+    assert person.refused(*grant, code=3)["code"] == "memory_confirmation_required"
+    assert "everybody" not in person.says("allow", "asked", *at)
+    code, said = typed(person, "allow", "asked", *at)
+    assert code == 0 and mark in said and "Told to everybody." in said
+    code, said = typed(person, *grant)
+    assert code == 0 and "Told to everybody." in said
+    assert person.json(*shared)["id"]
+    assert person.refused(*shared, code=3)["code"] == "memory_rule_of_two"
+    assert "allowed  remember" in person.says("session", "show", *at)

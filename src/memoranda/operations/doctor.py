@@ -284,7 +284,7 @@ def _ledger(home: OpenHome) -> Iterator[Finding]:
 
 
 def _settings(home: OpenHome) -> Iterator[Finding]:
-    for owner in ("person", home.repository.marker.id):
+    for owner in ("person", home.repository.marker.id, f"{home.repository.marker.id}-once"):
         settings = Settings(home.repository.keys, owner)
         if count := settings.unvouched():
             yield Finding(

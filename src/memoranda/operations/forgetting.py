@@ -19,11 +19,11 @@ from memoranda.operations.cascade import Cascade, Lineage, Node, Taken, nothing_
 from memoranda.operations.forgotten import owns_id, tombstone_lines
 from memoranda.operations.holding import refuse_held
 from memoranda.operations.meeting import hides, quarantined
+from memoranda.operations.once import Permit, permitted, shared_of
 from memoranda.operations.open_home import OpenHome, first_found
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, citing_elsewhere, quoting, remains_of
 from memoranda.operations.space import Space
-from memoranda.trust.labels import SHARED_SCOPES
 from memoranda.trust.standing import trust_of
 from memoranda.values import dataclass, replace
 
@@ -105,6 +105,8 @@ def forget(
         plan = replace(plan, reason=" ".join(reason.split()))
         if dry_run or not cascade.taken:
             return _spared(context, home, plan.told(context, dry_run=dry_run))
+        if plan.permit is not None:
+            plan.permit.use(context)
         if (done := carry_out(context, plan)) is not None:
             return _with_successors(context, space, home, done, reason)
     raise Conflict("Others write on these notes all the time.", remedy="Try again.")
@@ -194,6 +196,7 @@ class Plan:
     operation: str = "forget"
     reason: str = ""
     needs_person: str | None = None
+    permit: Permit | None = None
 
     def told(
         self, context: Context, *, dry_run: bool = False, also: Sequence[str] = (),
@@ -239,9 +242,13 @@ def _planned(
     """The plan for a cascade; refuses what is held and what needs a person, which of a dry run is only told."""
     refuse_held(home, cascade.notes)
     erase = erase or any(v.erase_history for v in cascade.all_versions())
-    scopes = {version.scope for version in cascade.all_versions()}
     met = space.met(context, home)
-    pass_guards(context, Call("forget", scope=next(iter(scopes & SHARED_SCOPES), None), met=met))
+    versions = list(cascade.all_versions())
+    told = {
+        "notes": sorted({v.id for v in versions}), "bytes": sorted({v.blob for v in versions}),
+        "entries": sorted(cascade.entries), "erase": erase,
+    }  # fmt: skip
+    permit = permitted(context, home, met, "forget", shared_of([v.scope for v in versions]), told)
     why = ""
     if not context.person:
         mine = cascade.without_said()
@@ -256,7 +263,7 @@ def _planned(
     with home.indexes.lock:
         stays, quotes = quoting(home, lineage, cascade)
     quotes += tuple(citing_elsewhere(context, space, home, lineage, cascade))
-    return Plan(home, lineage, cascade, erase, context.person, stays, quotes, needs_person=why or None)
+    return Plan(home, lineage, cascade, erase, context.person, stays, quotes, needs_person=why or None, permit=permit)
 
 
 def _why_person(

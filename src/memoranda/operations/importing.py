@@ -67,11 +67,13 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
     home = space.writable()
     name = source.resolve().name
     pass_guards(context, Call("import", writes=True, fields=(("name of the folder", name),), rules=home.rules))
+    met = space.met(context, home)
+    pass_guards(context, Call("import", scope="project", met=met))  # a file says itself what scope it has
     home.refresh(context)
     target = f"memory/notes/{slug(name) or 'imported'}"
     with home.indexes.lock:
         present = home.indexes.catalog.blobs()
-    run = _Run(context, home, source, target, present, space.met(context, home))
+    run = _Run(context, home, source, target, present, met)
     files = sorted(markdown_files(source, run.left))
     with home.repository.many():
         _take_all(run, files, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.pointers import written
 from memoranda.operations.forgotten import lifted, refuse_forgotten
 from memoranda.operations.journaling import Sheets, ledger_line
+from memoranda.operations.once import permitted
 from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
@@ -116,7 +118,15 @@ def update(
     if head.retention_days is not None and changed.retention_days is not None:  # of two the shorter wins
         changed = replace(changed, retention_days=min(head.retention_days, changed.retention_days))
     home.refresh(context)
-    return _remember(context, space, home, changed, "update", _taken_over(home, head))
+    told = {**_told(changed), "note": head.id, "bytes": head.blob, "correct": correct}
+    if "valid_from" not in (changes or {}):
+        told["valid_from"] = None  # from now on, whenever that is
+    return _remember(context, space, home, changed, "update", _taken_over(home, head), told)
+
+
+def _told(new: NewNote) -> dict[str, Any]:
+    """All of a new note, for a person who is to allow it."""
+    return {name: getattr(new, name) for name in NewNote.__match_args__}
 
 
 def head_of(space: Space, note_id: str) -> tuple[OpenHome, NoteRow]:
@@ -142,12 +152,13 @@ def _taken_over(home: OpenHome, head: NoteRow) -> Taint:
 
 
 def _remember(
-    context: Context, space: Space, home: OpenHome, new: NewNote, operation: str, taken_over: Taint = CLEAN
-) -> Remembered:
+    context: Context, space: Space, home: OpenHome, new: NewNote, operation: str, taken_over: Taint = CLEAN,
+    told: Mapping[str, Any] | None = None,
+) -> Remembered:  # fmt: skip
     fields = (("subject", new.subject or ""), *(("source", source) for source in new.sources))
     pass_guards(context, Call(operation, writes=True, text=new.text, fields=fields, rules=home.rules))
     met = space.met(context, home)
-    pass_guards(context, Call(operation, writes=True, scope=new.scope, met=met))
+    permit = permitted(context, home, met, operation, new.scope, told or _told(new))
     session = met.session
     note_id = new_id("mem", context.random)
     taint = met.taint | taken_over
@@ -206,6 +217,8 @@ def _remember(
         trailers = {"Id": note_id, "Session": session, "Agent": context.agent}
         return Draft(operation, reason, [Change(path, data), *changes], lines, trailers, context.agent)
 
+    if permit is not None:
+        permit.use(context)
     record = home.repository.write(context, build)
     lifted(home, lifts, record.at)
     return done[-1]

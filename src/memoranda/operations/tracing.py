@@ -17,11 +17,11 @@ from memoranda.notes.ids import is_note_id
 from memoranda.notes.journal import is_journal_path
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.holding import refuse_held
+from memoranda.operations.once import permitted, shared_of
 from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
-from memoranda.trust.labels import SHARED_SCOPES
 from memoranda.values import dataclass
 
 
@@ -235,9 +235,9 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
     found = _traced(home, what)  # nothing of it is told but ids, so that the session meets nothing
     rows, restored = _touched(home, found.notes())
     refuse_held(home, {row.id for row in rows})
-    scopes = {row.scope for row in rows}
-    met = space.met(context, home)
-    pass_guards(context, Call("rollback", scope=next(iter(sorted(scopes & SHARED_SCOPES)), None), met=met))
+    told = {"what": what, "notes": [row.id for row in rows], "bytes": [row.blob for row in rows]}
+    scope = shared_of([row.scope for row in rows])
+    permit = permitted(context, home, space.met(context, home), "rollback", scope, told)
     done = RolledBack(found.start, tuple(row.id for row in rows), tuple(restored), dry_run)
     if dry_run or not rows:
         return done
@@ -246,6 +246,8 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
         reason = f"Roll back what {found.start} touched: {len(rows)} note(s)"
         return Draft("rollback", reason, [Change(row.path, None) for row in rows], (), {}, context.user)
 
+    if permit is not None:
+        permit.use(context)
     home.repository.write(context, build)
     home.refresh(context)
     return done

@@ -56,6 +56,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "session fresh": ("trust", "begin a clean ambient session"),
     "allow add": ("allowing", "let a text, a tool, a server or a domain through"),
     "allow list": ("allowing", "what is let through"),
+    "allow once": ("allowing", "let one refused operation through, once"),
+    "allow asked": ("allowing", "the refused operations that a person can let through"),
     "allow revoke": ("allowing", "let it through no longer"),
     "policy show": ("allowing", "what may be kept here"),
     "policy set": ("allowing", "say what may be kept here"),

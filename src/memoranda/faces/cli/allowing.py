@@ -55,6 +55,34 @@ def _list(frame: Frame, _args: argparse.Namespace) -> int:
     return 0
 
 
+def _once_options(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="the request, as the refusal and `allow asked` name it")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; kept with the decision")
+
+
+def _once(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.once import allow_once
+
+    done = allow_once(frame.context, frame.space, args.id, args.reason)
+    frame.answer(done.json(), ["Allowed once:", *(f"   {line}" for line in done.lines())])
+    return 0
+
+
+def _asked(frame: Frame, _args: argparse.Namespace) -> int:
+    from memoranda.operations.once import asked
+
+    found = asked(frame.context, frame.space)
+
+    def lines() -> Iterator[str]:
+        for item in found:
+            yield f"{item.mark}  {item.at}  {item.home}{'  allowed' if item.allowed else ''}"
+            yield from (f"   {line}" for line in item.lines())
+        yield f"{counted(len(found), 'request')} waiting."
+
+    frame.answer({"asked": [item.json() for item in found]}, lines())
+    return 0
+
+
 def _policy_show(frame: Frame, _args: argparse.Namespace) -> int:
     from memoranda.operations.policy import policy_show
 
@@ -99,6 +127,20 @@ COMMANDS = {
         lambda _parser: None,
         _list,
         "memoranda allow list",
+    ),
+    "allow once": Command(
+        "Lets one operation through that was refused to a session that has met untrusted content and private data: the "
+        "one with these words, in this session, once, within a day. Needs a terminal, which is not the session's own.",
+        _once_options,
+        _once,
+        "memoranda allow once 0d9b1c52f7a84e63b1d0c2a4e6f80917 --reason 'the team asked for it'",
+    ),
+    "allow asked": Command(
+        "Lists the operations that were refused and that a person can allow once, with every word of them; to an agent "
+        "without the words.",
+        lambda _parser: None,
+        _asked,
+        "memoranda allow asked",
     ),
     "allow revoke": Command(
         "Takes back what was allowed. Needs a terminal.",

@@ -225,3 +225,71 @@ def test_a_call_that_is_made_again_writes_nothing_again(person: Person, monkeypa
     service.close()
     assert answer.is_error and answer.data["code"] == "memory_not_found"
     assert person.json("list", "--home", str(home))["notes"] == []
+
+
+SHARED = {"text": "Told to everybody.", "scope": "team"}
+
+
+async def meet_two(client: Any, home: Path) -> None:
+    (home / "memory/notes").mkdir(exist_ok=True)
+    (home / "memory/notes/pay.md").write_text("---\nclassification: confidential\n---\nSalaries: the 25th.\n")
+    assert (await client.call_tool("nas_recall", {"query": "salaries"})).structured_content["items"]
+    await client.call_tool("nas_session_taint", {"reason": "read a mail"})
+
+
+@pytest.mark.parametrize("older", [True, False], ids=["2025-11-25", "2026-07-28"])
+def test_the_person_allows_one_refused_call_on_a_page_and_only_there(person: Person, older: bool) -> None:
+    home = person.home()
+    seen: list[str] = []
+
+    async def consent(_context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        assert isinstance(params, types.ElicitRequestURLParams) and "everybody" not in params.message
+        seen.append(params.url)
+        browser = Browser(_Offer(params.url))  # type: ignore[arg-type]
+        verdict = "accept" if len(seen) == 1 else "reject"
+
+        def look() -> None:
+            shown = browser.open()
+            assert "Told to everybody" in shown and "scope team" in shown
+            assert browser.answer(verdict)[0] == 200
+
+        await anyio.to_thread.run_sync(look)
+        return types.ElicitResult(action="accept")
+
+    async def talk(session: Any) -> None:
+        await meet_two(session, home)
+        first = await session.call_tool("nas_remember", SHARED)
+        assert first.is_error and first.structured_content["code"] == "memory_rule_of_two"
+        assert first.structured_content["review"] == "accept" and "make the same call again" in text_of(first)
+        assert not (await session.call_tool("nas_remember", SHARED)).is_error
+        again = await session.call_tool("nas_remember", SHARED)
+        assert again.is_error and len(seen) == 1, "it is used up, and no page opens for it a second time"
+        other = await session.call_tool("nas_remember", SHARED | {"text": "Told to everybody, too."})
+        assert other.is_error and other.structured_content["review"] == "reject"
+        assert (await session.call_tool("nas_remember", SHARED | {"text": "Told to everybody, too."})).is_error
+
+    asked(person, home, talk, consent, older=older)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("content", [None, {"verdict": "accept", "allowed": True}])
+def test_what_the_agents_own_connection_answers_allows_nothing(
+    person: Person, content: dict[str, str | int | float | bool | list[str] | None] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    home = person.home()
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, person.env[name])
+    monkeypatch.setattr(asking, "PATIENCE", 0.5)
+
+    async def answer(_context: Any, _params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content=content)
+
+    async def main() -> None:
+        async with Client(server.build(Service(str(home), "cleo", None)), elicitation_callback=answer) as client:
+            await meet_two(client, home)
+            done = await client.call_tool("nas_remember", SHARED)
+            assert done.is_error and done.structured_content["review"] == "open"
+            assert (await client.call_tool("nas_remember", SHARED)).is_error
+
+    anyio.run(main)

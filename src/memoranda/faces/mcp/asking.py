@@ -21,25 +21,27 @@ from memoranda.faces.mcp.service import Answer, Service, failed
 PATIENCE = 45  # seconds that a call waits for a person; hosts give up after a minute
 MANY_ROUNDS = "2026-07-28"  # from this version on a server sends no requests of its own
 _MESSAGE = "Review what is to be remembered. The page is on this machine and shows the exact text."
+_PERMISSION = "Allow or refuse one operation. The page is on this machine and shows every word of it."
 _NAME = "review"
 
 
 async def ask(
     context: ServerRequestContext[Any], service: Service, answer: Answer, client: str
 ) -> Answer | types.InputRequiredResult:
-    """The answer with what came of the review, or what the client has to do before it makes the call again."""
+    """The answer with what came of asking the person, or what the client has to do before it makes the call again."""
     able = context.session.client_capabilities
-    if answer.review is None or able is None or able.elicitation is None or able.elicitation.url is None:
+    if able is None or able.elicitation is None or able.elicitation.url is None:
         return answer.reviewed("queued")
+    message = _PERMISSION if answer.asked else _MESSAGE
     page = await anyio.to_thread.run_sync(partial(service.offer, answer, client))
     if context.protocol_version >= MANY_ROUNDS:
-        wanted = types.ElicitRequest(params=types.ElicitRequestURLParams(message=_MESSAGE, url=page.url))
+        wanted = types.ElicitRequest(params=types.ElicitRequestURLParams(message=message, url=page.url))
         return types.InputRequiredResult(input_requests={_NAME: wanted}, request_state=page.number)
     ends = anyio.current_time() + PATIENCE
     consent = None
     with anyio.move_on_after(PATIENCE):
         try:
-            consent = await context.session.elicit_url(_MESSAGE, page.url, page.number, context.request_id)
+            consent = await context.session.elicit_url(message, page.url, page.number, context.request_id)
         except MCPError:  # it cannot be asked after all
             consent = None
     if consent is None:

@@ -1,4 +1,4 @@
-"""A review on the spot: a page on this machine, for one note and one answer, that the person's own browser opens.
+"""A review on the spot: a page on this machine, for one question and one answer, that the person's own browser opens.
 
 The address holds a token that is made for one page, handed to the client for the browser and to nobody else, and no
 part of what the model is told. What the agent's own connection says is never an answer. The page answers only to its
@@ -12,7 +12,7 @@ import hmac
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -43,6 +43,7 @@ class _Sheet:
     ends: float
     show: Callable[[str, str], str]
     decide: Callable[[str, str], None]
+    said: Mapping[str, str]
     cookie: str | None = None
     used: bool = False
     verdict: str | None = None
@@ -67,13 +68,18 @@ class Desk:
         self._sheets: dict[str, _Sheet] = {}
         self._server: ThreadingHTTPServer | None = None
 
-    def offer(self, show: Callable[[str, str], str], decide: Callable[[str, str], None]) -> Offer:
-        """A page for one note: `show(nonce, form)` gives its HTML, `decide(verdict, comment)` carries an answer out."""
+    def offer(
+        self, show: Callable[[str, str], str], decide: Callable[[str, str], None], said: Mapping[str, str] = _SAID
+    ) -> Offer:
+        """A page for one question: `show(nonce, form)` gives its HTML, `decide(verdict, comment)` carries it out.
+
+        `said` is what the person is told of each verdict.
+        """
         secret, form, number = (self._random(32).hex() for _ in range(3))
         with self._lock:
             server = self._listening()
             self._sweep()
-            self._sheets[number[:16]] = _Sheet(secret, number[:16], form, self._clock() + LIFE, show, decide)
+            self._sheets[number[:16]] = _Sheet(secret, number[:16], form, self._clock() + LIFE, show, decide, said)
         return Offer(number[:16], f"http://127.0.0.1:{server.server_port}/review/{secret}")
 
     def wait(self, number: str, seconds: float) -> str | None:
@@ -198,12 +204,7 @@ def _handler_of(desk: Desk) -> type[BaseHTTPRequestHandler]:
                 return
             sheet.verdict = verdict
             sheet.answered.set()
-            said = (
-                "It is accepted and will be loaded."
-                if verdict == "accept"
-                else "It is rejected and will not be loaded."
-            )
-            self._say(200, "Done", f"{said} You can close this page.")
+            self._say(200, "Done", f"{sheet.said[verdict]} You can close this page.")
 
         def _sheet(self) -> _Sheet | None:
             if self.headers.get_all("Host") != [f"127.0.0.1:{self._port()}"]:

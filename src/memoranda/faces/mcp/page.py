@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memoranda.operations.session_desk import event_line
 
 if TYPE_CHECKING:
+    from memoranda.operations.once import Asked
     from memoranda.operations.reviewing import Waiting
     from memoranda.operations.settling import Contested
 
@@ -111,6 +112,22 @@ def _review(item: Waiting, asks: str, contested: Iterable[Contested], form: str)
     yield _form(form)
 
 
+def operation_page(item: Asked, nonce: str, form: str) -> str:
+    """The page for one operation that was refused: every word of it, and whether it may be done once."""
+    return _whole("Allow an operation", "\n".join(_operation(item, form)), nonce)
+
+
+def _operation(item: Asked, form: str) -> Iterator[str]:
+    yield "<h1>Shall this be done, once?</h1>"
+    yield '<p class="warn">The session that asks has met content from outside and private data, and this reaches '
+    yield "others than you. An attacker's words may be what asks.</p>"
+    what, *words = item.lines()
+    yield f"<p>{visible(what)}</p>"
+    yield f"<pre>{visible(chr(10).join(words))}</pre>"
+    yield f'<p class="quiet">{visible(f"Home {item.home}, asked at {item.at}")}</p>'
+    yield _form(form, "Do not allow", "Allow once")
+
+
 def _facts(item: Waiting) -> Iterator[tuple[str, str]]:
     yield "kind", item.kind
     yield "subject", item.subject or "none"
@@ -124,11 +141,11 @@ def _cut(text: str) -> str:
     return visible(text) if len(text) <= _SHOWN else f"{visible(text[:_SHOWN])}\n<mark>cut here</mark>"
 
 
-def _form(form: str) -> str:
+def _form(form: str, no: str = "Reject", yes: str = "Accept") -> str:
     return (
         f'<form method="post"><input type="hidden" name="form" value="{form}">'
         '<label for="comment">Why (kept with the decision, may be empty)</label>'
         '<input id="comment" name="comment" maxlength="500" autocomplete="off">'
-        '<div class="answers"><button class="no" name="verdict" value="reject">Reject</button>'
-        '<button class="yes" name="verdict" value="accept">Accept</button></div></form>'
+        '<div class="answers"><button class="no" name="verdict" value="reject">' + no + "</button>"
+        '<button class="yes" name="verdict" value="accept">' + yes + "</button></div></form>"
     )

@@ -19,6 +19,14 @@ REVIEWS = {
     "declined": "The user does not want to review it now: it waits in the queue (`memoranda review list`).",
     "queued": "It waits for the user's review: `memoranda review list` at a terminal shows it.",
 }
+# What came of asking the person to allow an operation that was refused.
+PERMISSIONS = {
+    "accept": "The user allows it once: make the same call again.",
+    "reject": "The user does not allow it: do not ask again.",
+    "open": "A page to allow it is open in the user's browser; it is not answered yet.",
+    "declined": "The user does not want to look at it now: it waits (`memoranda allow asked`).",
+    "queued": "It waits for the user: `memoranda allow asked` at a terminal shows it.",
+}
 
 
 def remembered(done: Remembered) -> str:

@@ -90,7 +90,7 @@ def build(service: Service, instructions: str = INSTRUCTIONS) -> Server[Any]:
             return _result(await asked_again(service, params))
         work = partial(service.call, params.name, params.arguments, client)
         answer = await anyio.to_thread.run_sync(work, limiter=limiter)
-        if answer.review is not None:
+        if answer.review is not None or answer.asked is not None:
             came = await ask(context, service, answer, client)
             return came if isinstance(came, types.InputRequiredResult) else _result(came)
         return _result(answer)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
-from memoranda.errors import InvalidInput, MemorandaError, Unavailable
+from memoranda.errors import InvalidInput, MemorandaError, RuleOfTwo, Unavailable
 from memoranda.faces import local
 from memoranda.faces.covering import covered, covered_data, frames_of, secrets_in
 from memoranda.faces.mcp import present
@@ -28,17 +28,19 @@ _READ_BUDGET = 4000
 class Answer:
     """What a call came to: words, the same as data, and whether it is an error.
 
-    `review` names the bytes that a person is to be asked about, if any.
+    `review` names the bytes that a person is to be asked about, if any, and `asked` the operation that was refused.
     """
 
     text: str
     data: dict[str, Any]
     is_error: bool = False
     review: str | None = None
+    asked: str | None = None
 
     def reviewed(self, came: str) -> Answer:
-        """The same answer with what came of the review: a key of `present.REVIEWS`."""
-        return replace(self, text=f"{self.text}\n{present.REVIEWS[came]}", data=self.data | {"review": came})
+        """The same answer with what came of asking the person: a key of `present.REVIEWS`, and of `PERMISSIONS`."""
+        words = present.PERMISSIONS if self.asked else present.REVIEWS
+        return replace(self, text=f"{self.text}\n{words[came]}", data=self.data | {"review": came})
 
 
 class Service:
@@ -51,6 +53,7 @@ class Service:
         self._lock = threading.Lock()
         self._choice: local.Choice | None = None
         self._desk: Desk | None = None
+        self._asked: set[str] = set()
         self._pending: dict[str, Answer] = {}  # by the number of the page that they wait for
         self._spaces: list[Space] = []  # the last one is in use; the others wait for calls that still hold them
 
@@ -67,6 +70,8 @@ class Service:
             text, data = _CALLS[name](context, space, given)
             if tool.writes:
                 space.keep_memory()
+        except RuleOfTwo as error:
+            return replace(failed(error, [name, arguments]), asked=self._first_time(error.asked))
         except MemorandaError as error:
             return failed(error, [name, arguments])
         except OSError as error:
@@ -81,6 +86,14 @@ class Service:
             data["hints"] = hints
         answer = Answer(present.with_hints(text, hints), data, review=str(data["uri"]) if asked else None)
         return _covered(answer, [arguments])
+
+    def _first_time(self, mark: str) -> str | None:
+        """The mark of a refused operation, when the person was not asked about it before: no page opens twice."""
+        with self._lock:
+            if not mark or mark in self._asked:
+                return None
+            self._asked.add(mark)
+            return mark
 
     def _space(self, context: Context) -> Space:
         """The Homes that are chosen now; a Home that was made since the last call is found."""
@@ -116,16 +129,19 @@ class Service:
         return local.make_context(self._agent, self._session, otherwise=name)
 
     def offer(self, answer: Answer, client: str) -> Offer:
-        """A page on which the person at this machine reviews the bytes that `answer` asks about."""
+        """A page on which the person at this machine decides what `answer` asks about."""
         from memoranda.faces.mcp.desk import Desk
-        from memoranda.faces.mcp.spot import offer
+        from memoranda.faces.mcp.spot import offer, offer_operation
 
         context = self._context(client)
         with self._lock:
             if self._desk is None:
                 self._desk = Desk(context.random)
             desk = self._desk
-        page = offer(desk, lambda: self._space(context), str(answer.review), context.agent)
+        if answer.asked:
+            page = offer_operation(desk, lambda: self._space(context), answer.asked)
+        else:
+            page = offer(desk, lambda: self._space(context), str(answer.review), context.agent)
         with self._lock:
             self._pending = {n: a for n, a in self._pending.items() if desk.waits(n)} | {page.number: answer}
         return page

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+import re
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoranda.trust import _assignments, _formats, _places, _resources, _told
+from memoranda.trust import _formats, _hints
 from memoranda.trust._hints import CARD, DIGIT, IBAN, OF_12, OF_20, OF_24, held_in
 from memoranda.trust.numbers import cards, ibans
+from memoranda.trust.secrets import find_secrets  # noqa: F401 - imports all rules
 from tests.trust.secret_cases import HONEST, SECRET, cases
 
-_BEGINNINGS = [
-    pair
-    for group in (_told._ACCOUNTS, _told._ROOTS, _told._PINS, _told._BACKUPS, _told._PHRASES, _places._HEADERS)
-    for pair in group.each
-]
-_ANYWHERE = [
-    pair for group in (_places._TOOLS, _assignments._NAMES_OF_SECRETS, _resources._HINTS) for pair in group.each
-]
+# Those of all rules, which asked for them when they were imported.
+_BEGINNINGS = [(bit, hint) for hints in _hints._known._beginnings.values() for hint, bit in hints]
+_ANYWHERE = [(bit, hint) for hint, bit in _hints._known._anywhere]
 _TEXTS = [*cases(SECRET), *cases(HONEST)]
 _PIECES = [hint for _, hint in _BEGINNINGS + _ANYWHERE] + [" ", "\n", "-", "4111 1111", "İ", "x" * 20, "é"]
 texts = st.one_of(
@@ -64,11 +64,17 @@ def test_cards_and_accounts_are_seen_however_they_are_grouped() -> None:
         check(text)
 
 
-def test_every_token_begins_with_the_letters_by_which_it_is_looked_for() -> None:
-    """A rule whose tokens begin otherwise would never be asked."""
-    rules = [rule for rules in _formats._BY_THREE.values() for rule in rules] + _formats._BY_TWO
-    assert len(rules) + len(_formats._WITHIN) + len(_formats._NUMBERED) == len(_formats._TOKENS)
-    for kind, letters, pattern in rules:
-        assert letters[0].isalnum(), kind
-        written = pattern._made_from[0].removeprefix(_formats._BEGIN + "(?:").replace("\\", "")
-        assert written.startswith(letters), kind
+@pytest.mark.parametrize("rule", _formats._TOKENS, ids=lambda rule: f"{rule[0]}-{rule[1][:8]}")
+def test_every_rule_is_asked_of_what_it_finds(rule: tuple[str, str, Any]) -> None:
+    """A rule whose tokens begin otherwise than it says would never be asked."""
+    kind, _, pattern = rule
+    written = pattern._made_from[0].removeprefix(_formats._BEGIN).removesuffix(_formats._END)
+
+    @given(st.from_regex(re.compile(written, re.ASCII), fullmatch=True))
+    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+    def found(token: str) -> None:
+        for text in (token, f"It is {token}, they say.", f'x="{token}"'):
+            if pattern.search(text):
+                assert kind in {hit[0] for hit in _formats._all(text)}
+
+    found()

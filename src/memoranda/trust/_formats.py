@@ -24,8 +24,8 @@ def _made(pattern: str) -> re.Pattern[str]:
     return lazy(rf"{_BEGIN}(?:{pattern}){_END}")
 
 
-# By maker: letters that must be there, the whole token. Lengths are the makers' own where they tell them, a lower
-# bound where they do not.
+# By maker: letters that must be there (one of several), the whole token. Lengths are the makers' own where they tell
+# them, a lower bound where they do not.
 _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (kind, hint, _made(pattern))
     for kind, hint, pattern in (
@@ -55,20 +55,21 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("dropbox_token", "sl.", r"sl\.[A-Za-z0-9_-]{100,}"),
         ("duffel_token", "duffel_", r"duffel_(?:test|live)_[A-Za-z0-9_=-]{43}"),
         ("dynatrace_token", "dt0", r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
-        ("easypost_key", "EZ", r"EZ[AT]K[A-Za-z0-9]{54}"),
+        ("easypost_key", "EZA EZT", r"EZ[AT]K[A-Za-z0-9]{54}"),
         ("facebook_token", "EAA", r"EAA[A-Za-z0-9]{90,}"),
         ("facebook_token", "|", r"\d{15,16}\|[A-Za-z0-9_-]{27,40}"),
         ("firecrawl_key", "fc-", r"fc-[a-f0-9]{32}"),
         ("flutterwave_key", "FLW", r"FLW(?:PUB|SEC)K(?:_TEST)?-[a-zA-Z0-9]{12,}(?:-X)?"),
         ("flyio_token", "fo1_", r"fo1_[\w-]{43}"),
-        ("flyio_token", "fm", r"fm[12][ar]?_[A-Za-z0-9+/]{100,}={0,3}"),
+        ("flyio_token", "fm1 fm2", r"fm[12][ar]?_[A-Za-z0-9+/]{100,}={0,3}"),
         ("frameio_token", "fio-u-", r"fio-u-[A-Za-z0-9_=-]{64}"),
-        ("gitlab_token", "gl", r"gl(?:pat|ptt|rt|dt|cbt|ft|imt|soat|agent|oas)-[A-Za-z0-9_.-]{20,}"),
+        ("gitlab_token", "glp glr gld glc glf gli gls gla glo",
+         r"gl(?:pat|ptt|rt|dt|cbt|ft|imt|soat|agent|oas)-[A-Za-z0-9_.-]{20,}"),
         ("gitlab_token", "GR1348941", r"GR1348941[A-Za-z0-9_-]{20}"),
         ("google_api_key", "AIzaSy", r"AIzaSy[A-Za-z0-9_-]{33}"),
         ("google_refresh_token", "1//", r"1//0[A-Za-z0-9_-]{30,}"),
         ("google_access_token", "ya29.", r"ya29\.[A-Za-z0-9_-]{20,}"),
-        ("grafana_token", "gl", r"gl(?:c|sa)_[A-Za-z0-9+/_]{32,}={0,2}"),
+        ("grafana_token", "glc_ glsa_", r"gl(?:c|sa)_[A-Za-z0-9+/_]{32,}={0,2}"),
         ("grafana_token", "eyJr", r"eyJrIjoi[A-Za-z0-9]{60,}={0,2}"),
         ("groq_key", "gsk_", r"gsk_[A-Za-z0-9]{48,56}"),
         ("harness_token", "pat.", r"pat\.[A-Za-z0-9_-]{22}\.[a-f0-9]{24}\.[A-Za-z0-9]{20}"),
@@ -84,7 +85,7 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("mapbox_token", "tk.eyJ", r"tk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
         ("maxmind_key", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
         ("msteams_webhook", ".com/webhook", r"[a-z0-9.-]*office\.com/webhook(?:b2)?/[a-f0-9@-]{73}/\w+/[a-f0-9/-]{69}"),
-        ("newrelic_key", "NR", r"NR(?:AK|AA|BR|II|IQ|MA|RA|SP|JS)-[A-Za-z0-9_-]{15,48}"),
+        ("newrelic_key", "NRA NRB NRI NRM NRR NRS NRJ", r"NR(?:AK|AA|BR|II|IQ|MA|RA|SP|JS)-[A-Za-z0-9_-]{15,48}"),
         ("newrelic_key", "px-", r"px-(?:api|dep)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"),
         ("newrelic_license", "NRAL", r"[a-z0-9]{36}NRAL"),
         ("newrelic_license", "eu01xx", r"eu01xx[a-f0-9]{34,36}"),
@@ -125,10 +126,10 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("teamcity_token", "eyJ0eXAiOiAiVENWMiJ9", r"eyJ0eXAiOiAiVENWMiJ9\.[A-Za-z0-9_-]{36}\.[A-Za-z0-9_-]{48}"),
         ("thingsboard_token", "/api/v1/", r"[a-z.]*thingsboard\.[a-z.]+/api/v1/[a-z0-9]{20}"),
         ("truenas_key", "-", r"\d{1,3}-[A-Za-z0-9]{64}"),
-        ("twilio_key", "SK", r"SK[a-fA-F0-9]{32}"),
+        ("twilio_key", " ".join(f"SK{char}" for char in "0123456789abcdefABCDEF"), r"SK[a-fA-F0-9]{32}"),
         ("twitch_stream_key", "live_", r"live_\d{6,10}_[A-Za-z0-9]{28,32}"),
         ("typeform_token", "tfp_", r"tfp_[A-Za-z0-9_=.-]{59}"),
-        ("vercel_token", "vc", r"vc[pkiar]_[A-Za-z0-9]{56,}"),
+        ("vercel_token", "vcp vck vci vca vcr", r"vc[pkiar]_[A-Za-z0-9]{56,}"),
         ("xai_key", "xai-", r"xai-[A-Za-z0-9]{70,}"),
         ("yandex_token", "t1.", r"t1\.[A-Za-z0-9_-]{10,}={0,2}\.[A-Za-z0-9_-]{86}={0,2}"),
         ("yandex_token", "AQVN", r"AQVN[A-Za-z0-9_-]{35,38}"),
@@ -142,16 +143,15 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
 _TOLD = ("sk-ant-", "sgp_", "xox", "AIza", "ABSK")
 _SAID = lazy(r"key|token|secret|bearer|cl[ée]|jeton", re.IGNORECASE)
 
-# Most rules are asked where the first three letters of their tokens begin a word; a few know only two, or only letters
-# within.
+# Most rules are asked where the first three letters of their tokens begin a word; of a few, letters within are known.
 _WITHIN = [rule for rule in _TOKENS if rule[1][:1] in "_./" or rule[1] == "NRAL"]
 _NUMBERED = [rule for rule in _TOKENS if rule[1] in ("-", "|")]
 _NUMBER = lazy(r"-(?:[A-Za-z0-9]{64}|\d{6}-\d{6}-)")
-_BY_TWO = [rule for rule in _TOKENS if len(rule[1]) == 2]
 _BY_THREE: dict[str, list[tuple[str, str, re.Pattern[str]]]] = {}
 for _rule in _TOKENS:
-    if not (_rule in _WITHIN or _rule in _NUMBERED or _rule in _BY_TWO):
-        _BY_THREE.setdefault(_rule[1][:3], []).append(_rule)
+    if _rule not in _WITHIN and _rule not in _NUMBERED:
+        for _letters in _rule[1].split():
+            _BY_THREE.setdefault(_letters[:3], []).append((_rule[0], _letters, _rule[2]))
 
 
 def find(text: str) -> Iterator[Hit]:
@@ -164,9 +164,6 @@ def find(text: str) -> Iterator[Hit]:
 def _all(text: str) -> Iterator[Hit]:
     for three in _BY_THREE.keys() & _BEGINNINGS.findall(f" {text}"):
         for rule in _BY_THREE[three]:
-            yield from _beginning(text, *rule)
-    for rule in _BY_TWO:
-        if rule[1] in text:
             yield from _beginning(text, *rule)
     rules = [rule for rule in _WITHIN if rule[1] in text]
     if "|" in text or _NUMBER.search(text):

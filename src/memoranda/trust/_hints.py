@@ -7,7 +7,7 @@ be missing after all, never the other way round: whoever asks looks for it himse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust.numbers import may_be_account, may_be_card
@@ -39,14 +39,14 @@ class _Known(dict[str, int]):
         self._beginnings: dict[str, list[tuple[str, int]]] = {}  # the same, of those that begin a word
         self._anywhere: list[tuple[str, int]] = []
 
-    def group(self, hints: Sequence[str], begin: bool) -> Group:
+    def group(self, hints: Sequence[str], begin: bool | Collection[str]) -> Group:
         each = []
         for hint in hints:
             bit = 1 << self._count
             self._count += 1
             part = max(hint.split(), key=len)
             self._hints.setdefault(part[:2], []).append((part, bit))
-            if begin:
+            if begin is True or (begin and hint in begin):
                 self._beginnings.setdefault(part[:2], []).append((part, bit))
             else:
                 self._anywhere.append((part, bit))
@@ -55,8 +55,6 @@ class _Known(dict[str, int]):
         return Group(sum(bit for bit, _ in each), tuple(each))
 
     def __missing__(self, word: str) -> int:
-        if len(word) >= TOKEN:
-            return 0  # asked together with the others, see `of_long`
         low, bits = word.lower(), 0
         for at in range(len(low) - 1):
             found = self._hints.get(low[at : at + 2])
@@ -77,7 +75,7 @@ class _Known(dict[str, int]):
         """The bits of words of at least 20 characters: they hardly ever come again, so all are asked at once."""
         text = " ".join(words)
         low = text.lower()
-        bits = OF_12 | OF_20 | _numbers(text) | (OF_24 if any(len(word) >= 24 for word in words) else 0)
+        bits = OF_12 | OF_20 | _numbers(text) | (OF_24 if max(map(len, words)) >= 24 else 0)
         for hint, bit in self._anywhere:
             if hint in low:
                 bits |= bit
@@ -97,9 +95,9 @@ def _numbers(text: str) -> int:
 _known = _Known()
 
 
-def anywhere(*hints: str) -> Group:
-    """Hints that are looked for in the text in lower case."""
-    return _known.group(hints, begin=False)
+def anywhere(*hints: str, beginning: Collection[str] = ()) -> Group:
+    """Hints that are looked for in the text in lower case; some of them only as `beginning` does."""
+    return _known.group(hints, begin=beginning)
 
 
 def beginning(*hints: str) -> Group:
@@ -109,11 +107,14 @@ def beginning(*hints: str) -> Group:
 
 def held_in(words: Sequence[str]) -> int:
     """The bits of what stands in these words, which are all of a text."""
-    held = 0
+    long = [word for word in words if len(word) >= TOKEN]
+    if long:
+        held, words = _known.of_long(long), [word for word in words if len(word) < TOKEN]
+    else:
+        held = 0
     for bits in set(map(_known.__getitem__, words)):
         held |= bits
-    long = [word for word in words if len(word) >= TOKEN]
-    return held | _known.of_long(long) if long else held
+    return held
 
 
 def starts(low: str, held: int, group: Group) -> Iterable[int]:

@@ -87,7 +87,13 @@ _HASH = lazy(
     r"|scrypt\$\S{40,})|pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,}"
 )
 _HEADERS = beginning("authorization", "bearer", "x-", "api-key", "apikey", "jenkins-crumb", "cookie")
-_TOOLS = anywhere(*(hint for hint, _ in (*_COMMANDS, *_LITERALS)))
+_TOOLS = anywhere(
+    *(hint for hint, _ in (*_COMMANDS, *_LITERALS)),
+    beginning=(
+        "curl", "wget", "mysql", "sshpass", "docker login", "psexec", "net use", "redis-cli", "unseal ", "machine ",
+        "contribsys", "directoryentry(", "username",
+    ),
+)  # fmt: skip
 
 
 def find(text: str, low: str, held: int) -> Iterator[Hit]:

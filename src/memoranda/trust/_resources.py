@@ -41,7 +41,7 @@ _RULES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
          r"(?P<value>[^\s\"'#$]{3,64})"),
     )
 )  # fmt: skip
-_HINTS = anywhere(*(hint for _, hint, _ in _RULES))
+_HINTS = anywhere(*(hint for _, hint, _ in _RULES), beginning=[hint for _, hint, _ in _RULES if hint != "twitter"])
 
 
 def find(text: str, held: int) -> Iterator[Hit]:

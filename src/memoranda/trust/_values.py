@@ -38,7 +38,7 @@ _INSIDE = lazy(
     r"\{\{|[$#]\{|<%|%\(\w+\)|\$\(\w|\.{3}|…|\*{3}|•{2}|\[hidden|\[HIDDEN|&lt;|&gt;|<[A-Za-z _-]+>|%[a-z_]+%"
 )
 _MARK = lazy(r"[^\w+/=~-]")  # what there is in every one of those
-_RUN = lazy(r"(.)\1{7}|[xX]{4}")
+_RUN = lazy(r"(.)\1{7}")
 _ROUND = lazy(r"(..?.)\1{5}")
 _SAYS_SO = lazy(
     r"your[-_ ]?[a-z]|redacted|removed|placeholder|example|goes.?here|insert|replace|dummy|change.?(?:me|it)|put[_-]"
@@ -83,12 +83,13 @@ def is_variable(value: str) -> bool:
 
 def is_masked(value: str) -> bool:
     """Whether a form was filled with one character over and over, or with dots."""
-    if len(set(value)) <= 2 or _RUN.search(value, 0, 80) is not None:  # zeros in base64 are a run as well
+    kinds = len(set(value))
+    if kinds <= 2 or (len(value) - kinds >= 7 and _RUN.search(value, 0, 80) is not None):  # later, zeros in base64
         return True
     if _MARK.search(value) is not None and _INSIDE.search(value) is not None:
         return True
     low = value.lower()
-    return "redacted" in low or "removed" in low or "censur" in low
+    return "xxxx" in low or "redacted" in low or "removed" in low or "censur" in low
 
 
 def is_dummy(token: str) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
 
-_CARD = lazy(r"(?<![\w.,+/=-])\d(?:[ -]?\d){13,18}(?![\w]|[.,/=-]\d)", re.ASCII)
+_CARD = lazy(r"\d(?<![\w.,+/=-]\d)(?:[ -]?\d){13,18}(?![\w]|[.,/=-]\d)", re.ASCII)
 _GROUPS = lazy(r"\d{14,19}|(\d{4})([ -])\d{4}\2\d{4}\2\d{2,4}(?:\2\d{1,3})?|\d{4}([ -])\d{6}\3\d{4,5}", re.ASCII)
-_IBAN = lazy(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}", re.ASCII)
+_IBAN = lazy(r"[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}", re.ASCII)
 # What is in every card: a long run, two groups with a sign between, or a group between two spaces.
-_CARD_PART = lazy(r"\d(?<![\w.,+/=-]\d)(?:\d{13}|\d{3}-\d{4})|^(?:\d{4}|\d{6})$", re.ASCII)
+_CARD_PART = lazy(r"\d(?<![\w.,+/=-]\d)(?:\d{13}|\d{3}-\d{4})", re.ASCII)
 _IBAN_BEGIN = lazy(r"\d\d(?<=[A-Za-z]{2}\d\d)(?<![A-Za-z0-9][A-Za-z]{2}\d\d)", re.ASCII)  # digits are rare
 _LENGTHS = {
     country: int(length)
@@ -88,7 +88,7 @@ def cards(text: str) -> Iterator[tuple[int, int]]:
 
 def may_be_card(word: str) -> bool:
     """Whether a payment card can lie in this word or reach into it; most words without a long number cannot."""
-    return _CARD_PART.search(word) is not None
+    return (len(word) in (4, 6) and word.isdigit()) or _CARD_PART.search(word) is not None
 
 
 def may_be_account(word: str) -> bool:
@@ -98,7 +98,12 @@ def may_be_account(word: str) -> bool:
 
 def ibans(text: str) -> Iterator[tuple[int, int]]:
     """Where account numbers stand (start, end): a known country, its length, right modulo 97."""
-    for match in _IBAN.finditer(text):
+    last = 0
+    for begin in _IBAN_BEGIN.finditer(text):
+        match = _IBAN.match(text, begin.start() - 2) if begin.start() - 2 >= last else None
+        if match is None:
+            continue
+        last = match.end()
         country = match.group()[:2].upper()
         length = _LENGTHS.get(country)
         if length is None:

@@ -20,7 +20,7 @@ from memoranda.values import dataclass
 Hit = tuple[str, int, int]  # kind, start, end
 
 _ENCODED = lazy(r"%[0-9A-Fa-f]{2}")
-_WORD_WITH_PERCENT = lazy(r"[^\s\"'<>]*%[0-9A-Fa-f]{2}[^\s\"'<>]*")
+_WORD = lazy(r"[^\s\"'<>]*")
 _BASE64 = lazy(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{8,}){0,200}={0,2}")
 _READABLE = bytes(range(32, 127)) + b"\t\r\n"
 _TOKENS = OF_20 | MIXED  # words of 20 characters, or of 12 with a digit
@@ -49,7 +49,9 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     held = held_in(folded.text.split())
     found = list(_find(folded.text, held))
     found.extend(_unwrapped(folded.text, held, found))
-    return tuple(_placed(text, [(kind, *folded.span(start, end)) for kind, start, end in found]))
+    if folded.origin is not None:
+        found = [(kind, *folded.span(start, end)) for kind, start, end in found]
+    return tuple(_placed(text, found))
 
 
 def masked(text: str) -> str:
@@ -120,10 +122,10 @@ def _unwrapped(text: str, held: int, known: list[Hit]) -> Iterator[Hit]:
     if "%" in text and _ENCODED.search(text):
         from urllib.parse import unquote
 
-        for match in _WORD_WITH_PERCENT.finditer(text):
-            plain = unquote(match.group())
+        for start, end in _encoded_words(text):
+            plain = unquote(text[start:end])
             if hit := next(_find(plain, held_in(plain.split())), None):
-                yield hit[0], *match.span()
+                yield hit[0], start, end
     if not held & OF_24:
         return
     spans = [(start, end) for _, start, end in known if end - start >= 24]
@@ -133,6 +135,18 @@ def _unwrapped(text: str, held: int, known: list[Hit]) -> Iterator[Hit]:
         plain = _decoded(match.group())
         if plain and (hit := next(_find(plain, held_in(plain.split())), None)):
             yield hit[0], *match.span()
+
+
+def _encoded_words(text: str) -> Iterator[tuple[int, int]]:
+    """Where words with percent-encoding in them stand, from one quote or space to the next."""
+    end = 0
+    for encoded in _ENCODED.finditer(text):
+        at = encoded.start()
+        if at >= end:
+            before, after = _WORD.match(text[end:at][::-1]), _WORD.match(text, at)
+            if before is not None and after is not None:
+                end = after.end()
+                yield at - before.end(), end
 
 
 def _decoded(word: str) -> str:

@@ -315,3 +315,89 @@ def test_a_server_says_nothing_of_what_it_cannot_understand(person: Person) -> N
         assert said[-1], "the server ended"
     out, err = server.communicate(timeout=60)
     assert not leaks("".join(said) + out + err)
+
+
+def committed(place: Place, text: str) -> tuple[str, ...]:
+    """A person's own Git brings the secret in: in a note, a name, a journal, a message; all words that lead to it."""
+    notes = place.home / "memory/notes"
+    (notes / "door.md").write_text(
+        f"---\nid: mem_d00r000000000001\nsubject: door\n---\n# Door {text}\n\nAsk for {text}\n"
+    )
+    (notes / f"{text}.md").write_text("---\nid: mem_d00r000000000002\n---\nFine walnut.\n")
+    asked = f"questions:\n  - question: {json.dumps(text)}\n    expect: [{json.dumps(text)}]\n"
+    (place.home / "memory/golden.yaml").write_text(asked)
+    sheet = place.home / "agents/cleo/journal/2026-10-01.md"
+    sheet.parent.mkdir(parents=True)
+    sheet.write_text(f"## 2026-10-01T09:00:00Z dana ^j_0123456789abcdef\n\nThe walnut door: {text}\n")
+    git = ["git", "-C", str(place.home), "-c", f"user.name={text}", "-c", "user.email=nora@example.org"]
+    subprocess.run([*git, "add", "memory", "agents"], check=True)
+    subprocess.run([*git, "commit", "-qm", f"By hand: {text}"], check=True)
+    told = [*git, "rev-parse", "HEAD", "HEAD:memory/notes/door.md"]
+    tip, blob = subprocess.run(told, check=True, capture_output=True, text=True).stdout.split()
+    paths = ["memory/notes/door.md", f"memory/notes/{text}.md", "agents/cleo/journal/2026-10-01.md"]
+    return (
+        "mem_d00r000000000001", "mem_d00r000000000002", "j_0123456789abcdef", "door", "walnut", *paths,
+        *(f"nas://home/{path}" for path in paths), *(f"nas://home/{path}@{tip}" for path in paths),
+        f"nas://home/{paths[0]}@{blob}#L5-L7", tip, "cleo", place.note,
+    )  # fmt: skip
+
+
+@pytest.mark.requirement("S-082")
+@pytest.mark.parametrize("kind", PLANTED)
+@pytest.mark.parametrize("how", ["words", "json"])
+def test_what_a_person_committed_is_said_by_no_command(
+    place: Place, kind: str, how: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *named, cited = committed(place, PLANTED[kind])
+    source = next(word for word in named if word.startswith("nas://") and "@" in word)
+    words = ["remember", "The door is of walnut.", "--source", source, "--home", str(place.home), "--json"]
+    assert main(words) == 0
+    named += [cited, json.loads(capsys.readouterr().out)["id"]]
+    monkeypatch.setattr(local, "at_a_terminal", lambda: how == "json")
+    for name in COMMANDS:
+        if name == "mcp":
+            continue
+        parser = make_parser(name, find(name))
+        takes = [action for action in parser._actions if not action.option_strings and action.nargs != 0]
+        for words in [[*name.split(), word] for word in named] if takes else [name.split()]:
+            if name == "forget":
+                words.append("--dry-run")
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(EVENT.read_bytes())))
+            code = main([*words, "--home", str(place.home), *(["--json"] if how == "json" else [])])
+            said = capsys.readouterr()
+            assert not leaks(said.out + said.err), f"{words[:2]}: exit {code}"
+            assert "The command broke off" not in said.out + said.err, words[:2]
+
+
+def test_what_a_person_committed_and_allowed_is_read_as_it_stands(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed(place, PLANTED["token"])
+    at_home = ["--home", str(place.home), "--json"]
+    words = ["read", "agents/cleo/journal/2026-10-01.md", "--lines", "3-3", *at_home]
+    assert main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["text"] == "The walnut door: [github_token]" and (told["first"], told["last"]) == (3, 3)
+    assert main(["scan", *at_home]) == 1
+    mark = next(spot["hash"] for spot in json.loads(capsys.readouterr().out)["found"] if "journal" in spot["path"])
+    monkeypatch.setattr(local, "at_a_terminal", lambda: True)
+    assert main(["allow", "add", "text", mark, "--reason", "an example"]) == 0
+    capsys.readouterr()
+    assert main(words) == 0
+    assert TOKEN in json.loads(capsys.readouterr().out)["text"]
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_what_a_person_committed_is_said_by_no_tool(place: Place, kind: str) -> None:
+    named = committed(place, PLANTED[kind])
+    service = Service(str(place.home), None, None)
+    tried = 0
+    for name, tool in TOOLS.items():
+        properties = tool.schema()["properties"]
+        for word in named:
+            arguments = {key: word for key in ("uri", "id", "query", "subject") if key in properties}
+            answer = service.call(name, arguments | ({"text": "Fine."} if "text" in properties else {}))
+            assert not leaks(answer.text + json.dumps(answer.data)), (name, word)
+            tried += 1
+    assert tried >= len(TOOLS) * len(named)
+    service.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from memoranda.context import Context
@@ -23,7 +23,7 @@ from memoranda.operations.space import Space
 from memoranda.trust.edited import as_reviewed
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import believed, trust_of
-from memoranda.values import dataclass
+from memoranda.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ def _since(row: NoteRow) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One write: the commit is None while it stands in the intake log only."""
+    """One write: the commit is None while it stands in the intake log only. Secrets in what Git says are not in it."""
 
     commit: str | None
     at: datetime
@@ -290,7 +290,18 @@ def log(context: Context, space: Space, *, limit: int = 20) -> list[Logged]:
     found = found[:limit]
     places = dict.fromkeys(path for logged in found for path in logged.paths)
     meet(context, home, _states(home, places))
-    return found
+    return [_without_secrets(logged, home.rules.allows) for logged in found]
+
+
+def _without_secrets(logged: Logged, allows: Callable[[str], bool]) -> Logged:
+    from memoranda.trust.secrets import masked, masked_path  # here: a list needs none of it
+
+    return replace(
+        logged,
+        author=masked(logged.author, allows),
+        reason=masked(logged.reason, allows),
+        paths=tuple(masked_path(path, allows) for path in logged.paths),
+    )
 
 
 @undisturbed

@@ -33,7 +33,8 @@ VIEWS = ("full", "section", "lines", "outline", "pointer")
 class Reading:
     """What was read: `view` is the form that fitted the budget, which may be shorter than the one asked for.
 
-    `uri` names the bytes that were read, `first` and `last` the lines shown (from 1), `tokens` what the text costs,
+    `uri` names the bytes that were read; a secret in them that Git brought in and nobody has allowed is not in `text`,
+    its kind stands there (`[password]`). `first` and `last` the lines shown (from 1), `tokens` what the text costs,
     `truncated` whether a shorter form than asked for was given, `superseded_by` what holds now instead, if anything.
 
     `text` is the words themselves, `envelope` the same between markers of their own for a model, `str(reading)` the
@@ -97,6 +98,7 @@ def read(
     place = _place(context, space, uri)
     _refuse_ended(context, place)
     place = replace(place, text=without_forgotten(context, place.home, place.pointer.path, place.text))
+    place = _without_secrets(place)
     _record_what_is_met(context, place)
     return _screened(context, place.home, _viewed(place, view, section, lines, budget))
 
@@ -194,6 +196,17 @@ def _record_what_is_met(context: Context, place: _Place) -> None:
         roots = taint_of_sources([home], [str(pointer)]).roots
         if roots:
             home.sessions.raise_taint(context, sorted(roots))
+
+
+def _without_secrets(place: _Place) -> _Place:
+    """A note that recall shows was looked through when it came in, and stays so; not what plain Git brought."""
+    if place.row is not None:
+        return place
+    from memoranda.trust.secrets import masked, masked_path
+
+    allows = place.home.rules.allows
+    pointer = replace(place.pointer, path=masked_path(place.pointer.path, allows))
+    return replace(place, pointer=pointer, text=masked(place.text, allows))
 
 
 @undisturbed

@@ -22,7 +22,20 @@ _AGAIN = 60.0  # seconds after which a build that was stopped is tried again by 
 def golden_questions(home: OpenHome) -> Golden | None:
     """The golden questions of a Home, None where it has no file of them. InvalidInput for a bad one."""
     data = _file(home)
-    return None if data is None else parse(data)
+    if data is None:
+        return None
+    golden = parse(data)
+    return replace(golden, questions=tuple(_without_secrets(question, home) for question in golden.questions))
+
+
+def _without_secrets(question: Question, home: OpenHome) -> Question:
+    """The file may have come by plain Git: what it asks is said again in the report."""
+    from memoranda.trust.secrets import masked
+
+    allows = home.rules.allows
+    times = {name: masked(value, allows) for name in ("as_of", "known_at") if (value := getattr(question, name))}
+    expect = tuple(masked(name, allows) for name in question.expect)
+    return replace(question, question=masked(question.question, allows), expect=expect, **times)
 
 
 def run_recipe(

@@ -345,10 +345,13 @@ def _waiting(
 def _read_back(space: Space, source: str) -> str | None:
     if not source.startswith("nas://"):
         return None
+    from memoranda.trust.secrets import masked
+
     try:
         pointer = parse_pointer(source)
-        data = space.of(pointer).repository.at(pointer.path, pointer.rev)
+        home = space.of(pointer)
+        data = home.repository.at(pointer.path, pointer.rev)
     except MemorandaError:
         return None  # it leads nowhere: the reviewer sees a source without words
-    lines = data.decode("utf-8", "replace").splitlines()
+    lines = masked(data.decode("utf-8", "replace"), home.rules.allows).splitlines()
     return "\n".join(lines[(pointer.start or 1) - 1 : pointer.end])

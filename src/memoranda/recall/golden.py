@@ -89,7 +89,7 @@ def parse(data: bytes) -> Golden:
         raise _bad("`k` is a number from 1 to 100 and `threshold` has `hit` and `mrr`.")
     return Golden(
         k, _share(threshold.get("hit", 1.0)), _share(threshold.get("mrr", 0.0)),
-        tuple(_question(item) for item in raw.get("questions") or ()),
+        tuple(_question(number, item) for number, item in enumerate(raw.get("questions") or (), 1)),
     )  # fmt: skip
 
 
@@ -99,14 +99,14 @@ def _share(value: object) -> float:
     return float(value)
 
 
-def _question(item: Any) -> Question:
+def _question(number: int, item: Any) -> Question:
     if not isinstance(item, dict) or not isinstance(item.get("question"), str):
         raise _bad("Every question has a `question` and a list `expect`.")
     expect = item.get("expect")
     if isinstance(expect, str):
         expect = [expect]
     if not isinstance(expect, list) or not expect or not all(isinstance(x, str) for x in expect):
-        raise _bad(f"The question {item['question']!r} expects no ids.")
+        raise _bad(f"Question {number} expects no ids.")
     times = {name: str(item[name]) for name in ("as_of", "known_at") if item.get(name) is not None}
     return Question(item["question"], tuple(expect), **times)
 

@@ -7,7 +7,7 @@ Each runs on the text as an eye reads it (see folding), and once more on what pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _resources, _told
@@ -54,19 +54,22 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     return tuple(_placed(text, found))
 
 
-def masked(text: str) -> str:
-    """The text with `[kind]` in the place of each secret."""
-    return _masked(text, find_secrets(text))
+def masked(text: str, allows: Callable[[str], bool] | None = None) -> str:
+    """The text with `[kind]` in the place of each secret that is not allowed, in as many lines as before."""
+    return _masked(text, find_secrets(text), allows)
 
 
-def masked_path(path: str) -> str:
+def masked_path(path: str, allows: Callable[[str], bool] | None = None) -> str:
     """A path with `[kind]` in the place of each secret; its steps are looked at as words."""
-    return _masked(path, find_secrets(path.replace("/", " ")))
+    return _masked(path, find_secrets(path.replace("/", " ")), allows)
 
 
-def _masked(text: str, found: tuple[Secret, ...]) -> str:
+def _masked(text: str, found: tuple[Secret, ...], allows: Callable[[str], bool] | None) -> str:
     for secret in reversed(found):
-        text = f"{text[: secret.start]}[{secret.kind}]{text[secret.end :]}"
+        value = text[secret.start : secret.end]
+        if allows is None or not allows(value):
+            breaks = "\n" * value.count("\n")
+            text = f"{text[: secret.start]}[{secret.kind}]{breaks}{text[secret.end :]}"
     return text
 
 

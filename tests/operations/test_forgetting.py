@@ -309,3 +309,24 @@ def test_git_knows_nothing_of_an_erased_text_that_was_only_in_a_stash(
     subprocess.run(["git", "-C", str(home), "-c", "user.name=x", "-c", "user.email=x@y", "stash"], check=True)
     forget(person, space, one(note), erase=True)
     assert places(home, ["kowalskoff", "quuxifrage"]) == []
+
+
+def test_the_folders_of_a_subject_go_with_its_last_note(
+    context: Context, person: Context, space: Space, home: Path
+) -> None:
+    """The name of a folder is a word of the subject, and is kept by what notes the times of folders."""
+    notes = [remember(context, space, NewNote(f"Zebrafisch {n}.", subject="person/kowalskoff")) for n in "ab"]
+    folder = home / "memory/notes/person/kowalskoff"
+    forget(person, space, one(notes[0]))
+    assert folder.exists(), "another note is in it"
+    forget(person, space, one(notes[1]))
+    assert not folder.exists() and not folder.parent.exists() and folder.parent.parent.exists()
+    folder.mkdir(parents=True)  # somebody makes it again, and Git keeps no empty folders
+    (home / "memory/notes/person/other").mkdir()
+    done = forget(person, space, Selection(tuple(note.id for note in notes)), erase=True)
+    list_notes(context, space)
+    assert done.found == () and places(home, ["kowalskoff", "zebrafisch"]) == []
+    assert not folder.exists() and (home / "memory/notes/person/other").exists()
+    assert remember(context, space, NewNote("Something else.", subject="person/luis")).id
+    space.close()
+    assert_sound(home)

@@ -154,6 +154,24 @@ def test_the_merge_of_an_old_clone_brings_nothing_back(
         assert not [f for f in doctor(person, again).findings if f.code == "forgotten_returned"]
 
 
+def test_what_took_the_place_of_erased_lines_is_none_of_them(
+    context: Context, person: Context, space: Space, home: Path, tmp_path: Path, keys: Keys
+) -> None:
+    """A journal that Git has merged holds `erased on` beside the line that came back; only the latter is looked for."""
+    note = remember(context, space, NewNote(TEXT))
+    other = remember(context, space, NewNote("Plimsolquark is the codeword."))
+    space.one().repository.flush()
+    git(tmp_path, "clone", "-q", str(home), "old")
+    git(tmp_path / "old", "commit", "-q", "--allow-empty", "-m", "Later")
+    forget(person, space, Selection((note.id, other.id)), erase=True)
+    space.close()
+    git(home, "pull", "-q", "--no-rebase", "--allow-unrelated-histories", "-X", "ours", str(tmp_path / "old"), "HEAD")
+    with Space(context, keys, home, None) as again:
+        done = forget(person, again, Selection(returned=True), erase=True)
+        assert done.found == () and places(home, ["kowalskoff", "plimsolquark"]) == []
+        assert not [item for item in done.remains if "stands there too" in item.why]
+
+
 def test_without_the_key_doctor_says_that_it_cannot_check(
     context: Context, person: Context, space: Space, home: Path, tmp_path: Path, keys: Keys
 ) -> None:

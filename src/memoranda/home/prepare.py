@@ -13,7 +13,7 @@ from typing import Any
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.home.committer import Committer
 from memoranda.home.disk import DiskStore
-from memoranda.home.erasing.blanking import Part, mark_of, parts_of
+from memoranda.home.erasing.blanking import Part, erased_on, mark_of, parts_of
 from memoranda.home.erasing.erasures import Erasures, Moved, ledger_lines
 from memoranda.home.erasing.leftovers import Tree, files_below, settings_words
 from memoranda.home.erasing.needles import Needles, note_texts, text_of, words_of
@@ -98,7 +98,9 @@ def texts_of(pieces: Pieces, head: str, whole: Sequence[str], lines: Sequence[Li
         if holder is None:
             return None
         parts += parts_of(holder.data, item.first, item.last)
-    said += [line for part in parts for line in part.lines if not line.startswith(b"## ")]
+    # A part that was erased before, and came back beside what had taken its place, says nothing by that.
+    lines_of_parts = (line for part in parts for line in part.lines if not line.startswith(b"## "))
+    said += [line for line in lines_of_parts if erased_on(line.decode("utf-8", "replace")) is None]
     said += _names(pieces, head, whole)
     entries = [part.entry for part in parts if part.entry is not None]
     return Texts(Needles(said, entries, notes), tuple(parts))

@@ -18,6 +18,7 @@ LARGEST_FILE = 64 << 20
 _MANY = 64
 _PIECE = 4096  # bytes that are asked for behind the end of a file
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES)
+_KEPT = 2  # folders above one that goes when it is empty: memory/notes stays without a file
 
 
 class Worktree:
@@ -39,6 +40,7 @@ class Worktree:
         path = self._base + change.path
         if change.new is None:
             Path(path).unlink(missing_ok=True)
+            self._leave(change.path)
             return
         folder = change.path.rpartition("/")[0]
         if folders is None or folder not in folders:
@@ -79,7 +81,15 @@ class Worktree:
             elif change.old is None:
                 path.unlink(missing_ok=True)
             elif (before := blob(change.old)) is not None:
+                self._folder(change.path)
                 self._replace(change.path, before)
+
+    def _leave(self, name: str) -> None:
+        """Removes the folders above a file that went, as far as they are empty: their names are words as well."""
+        folder = name.rpartition("/")[0]
+        while folder.count("/") >= _KEPT and _is_empty(self._base + folder):
+            os.rmdir(self._base + folder)  # noqa: PTH106
+            folder = folder.rpartition("/")[0]
 
     def _replace(self, name: str, data: bytes) -> None:
         path = self.root / name
@@ -297,3 +307,10 @@ def _mark(status: os.stat_result) -> tuple[int, int, int]:
 def _torn(found: bytes, wanted: bytes) -> bool:
     """Whether `found` is what a loss of power leaves of `wanted`: cut short, or with blocks of zeros."""
     return wanted.startswith(found.rstrip(b"\0")) or (b"\0" * 64 in found and b"\0" not in wanted)
+
+
+def _is_empty(folder: str) -> bool:
+    try:
+        return not os.listdir(folder)  # noqa: PTH208
+    except (FileNotFoundError, NotADirectoryError):
+        return False

@@ -209,7 +209,7 @@ class Finisher:
             generated.unlink()
             sync_path(generated.parent)
             removed.append(_GENERATED)
-        self.outcome.removed += removed
+        self.outcome.removed += removed + self._tree().empty_folders(needles)
         self.outcome.left += [(name, "it bears the name of an erased file and holds none of its text") for name in left]
 
     def _log(self) -> None:

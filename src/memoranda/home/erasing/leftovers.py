@@ -12,7 +12,7 @@ from memoranda.home.erasing.blanking import Part, blank
 from memoranda.home.erasing.needles import Needles
 from memoranda.home.git import Git
 from memoranda.home.indexfile import blob_of, make_entry, read_entries, write_entries
-from memoranda.home.layout import Layout
+from memoranda.home.layout import CACHE, Layout
 from memoranda.home.objects import object_id
 from memoranda.home.store import TreeChange
 from memoranda.home.worktree import LARGEST_FILE, Worktree
@@ -113,6 +113,20 @@ class Tree:
                 else:
                     left.append(place)
         return removed, left
+
+    def empty_folders(self, needles: Needles) -> list[str]:
+        """Removes the folders that hold nothing and whose name says something of it; returns them."""
+        found = []
+        for place, folders, _ in os.walk(self._layout.root):
+            folders[:] = [name for name in folders if name not in (".git", CACHE)]
+            found += [Path(place) / name for name in folders]
+        removed = []
+        for folder in reversed(found):
+            if not folder.is_symlink() and _empty(folder) and needles.stands_in(os.fsencode(folder.name)):
+                folder.rmdir()
+                sync_path(folder.parent)
+                removed.append(folder.relative_to(self._layout.root).as_posix())
+        return removed
 
     # Git's index
 

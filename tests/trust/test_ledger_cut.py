@@ -38,7 +38,11 @@ def empty(stage: Stage, _before: str) -> None:
     put_ledger(stage, {"rep_other/000001.jsonl": b"{}\n"}, parent=False)
 
 
-CUTS = pytest.mark.parametrize("cut", [set_back, delete, shorten, empty])
+def garbage(stage: Stage, _before: str) -> None:
+    (stage.root / ".git/refs/memoranda/ledger").write_text("1" * 40 + "\n")
+
+
+CUTS = pytest.mark.parametrize("cut", [set_back, delete, shorten, empty, garbage])
 
 
 def tainted(stage: Stage) -> tuple[str, str]:

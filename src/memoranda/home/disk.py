@@ -91,6 +91,10 @@ class DiskStore:
             else:
                 yield GitObject(found[1], found[2], found[0])
 
+    def look_again(self) -> None:
+        """What is read from now on is looked for anew, also in packs that others have written meanwhile."""
+        self._git.renew()
+
     def ref(self, name: str) -> str | None:
         return self.refs.read(name)
 

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from memoranda.errors import RefMoved
 from memoranda.home.disk import DiskStore
-from memoranda.home.joining import joined, lacks
+from memoranda.home.joining import joined, lacks, segments
 from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.objects import GitObject, Signature, commit_data, make_object
 from memoranda.home.refs import Refs
@@ -51,6 +51,8 @@ def _take_in(store: DiskStore, tip: LedgerTip, name: str, replica: str, now: dat
     theirs, stands = store.ref(name), store.ref(LEDGER_REF)
     if theirs is None or (stands is not None and store.is_ancestor(theirs, stands)):
         return
+    if stands is not None and not _readable(store, stands):
+        return
     if stands is None:
         if tip.read() is None and store.get(theirs) is not None:
             store.move([RefMove(LEDGER_REF, None, theirs, "memoranda: take in a clone's ledger")])
@@ -70,20 +72,29 @@ def _restore(store: DiskStore, tip: LedgerTip, now: datetime) -> str | None:
         if known is None and stands is not None:
             tip.write(stands)
         return None
-    lost = lacks(store, stands, known)
+    readable = stands is not None and _readable(store, stands)
+    lost = lacks(store, stands, known) if _readable(store, known) else None
     if lost is None:
         return known
     if lost:
-        both = joined(store, known, stands) if stands is not None else None
+        both = joined(store, known, stands) if stands is not None and readable else None
         same = store.get(f"{known}^{{tree}}")
         assert same is not None  # its segments were read
-        parents = [commit for commit in (stands, known) if commit is not None]
+        parents = [stands, known] if stands is not None and readable else [known]
         told = "Put back what was cut from the ledger"
         stands = _move(store, stands, parents, both or (same.oid, []), told, now)
         tip.tell_cut(now)
     assert stands is not None
     tip.write(stands)
     return None
+
+
+def _readable(store: DiskStore, commit: str) -> bool:
+    """Whether a ledger can be read; what another process is packing this moment is there at the second look."""
+    if segments(store, commit) is not None:
+        return True
+    store.look_again()
+    return segments(store, commit) is not None
 
 
 def _move(

@@ -149,7 +149,7 @@ class _Calls:
         query: str,
         *,
         budget: int = 2000,
-        k: int = 8,
+        k: int | None = None,
         include: Texts = ("notes", "journal"),
         kinds: Texts = (),
         subject: str | None = None,
@@ -164,7 +164,8 @@ class _Calls:
         Args:
             query: a question or key words.
             budget: tokens that the items may cost together.
-            k: how many items at most.
+            k: how many items at most; without it eight, and up to thirty as long as they are half as good as the best
+                and the budget has room for their words.
             include: `notes`, `journal`, or both.
             kinds, scopes: only these; empty: all.
             subject: only this subject and those below it.

@@ -18,6 +18,7 @@ from memoranda.operations.space import Space
 from memoranda.recall.explaining import placed
 from memoranda.recall.items import Found
 from memoranda.recall.page import Placed, fill
+from memoranda.recall.view import MANY, how_many
 from memoranda.trust.labels import is_private
 from memoranda.values import dataclass, replace
 
@@ -176,7 +177,7 @@ def recall(
     query: str,
     *,
     budget: int = BUDGET,
-    k: int = TOP,
+    k: int | None = TOP,
     kinds: Sequence[str] = (),
     subject: str | None = None,
     scopes: Sequence[str] = (),
@@ -189,7 +190,8 @@ def recall(
 ) -> View:
     """Finds what is remembered about `query` in all open Homes and fits it into `budget` tokens.
 
-    At most `k` items. `as_of` asks what held then, `known_at` what was known then, `at` sets both; each defaults to
+    At most `k` items; None means as many as the budget has room for, as long as they are half as good as the best one
+    (see `how_many`). `as_of` asks what held then, `known_at` what was known then, `at` sets both; each defaults to
     now. `history` shows superseded notes too. A question without words to look for has no items. With `recipe` the
     nearest Home answers by that one.
 
@@ -197,11 +199,11 @@ def recall(
         InvalidInput: an unknown kind, scope or place, a budget or k out of bounds, a query that is far too long.
     """
     pass_guards(context, Call("recall", text=query))
-    _check(query, budget, k, kinds, scopes, include)
+    _check(query, budget, TOP if k is None else k, kinds, scopes, include)
     as_of, known_at = as_of or at, known_at or at
     homes = space.homes()
     clean = not any(home.sessions.met(context).taint for home in homes)
-    asked = k
+    asked = k or MANY
     while True:
         answers = [
             recall_home(
@@ -213,9 +215,10 @@ def recall(
         ]  # fmt: skip
         ranked = _best_first(homes, [answer.items for answer in answers])
         beside = _best_first(homes, [answer.beside for answer in answers])
-        page, blocked = fill(ranked, beside, k, budget, of=_found, fold=_words, blocks=not context.person)
+        most = k or how_many([(item.text, item.score) for _, item in ranked], budget, TOP)
+        page, blocked = fill(ranked, beside, most, budget, of=_found, fold=_words, blocks=not context.person)
         more = asked < _MOST and any(len(answer.items) >= asked for answer in answers)
-        if len(page) >= k or not (blocked and more):
+        if len(page) >= most or not (blocked and more):
             break
         asked = min(_MOST, asked * 4)  # what was blocked has left places empty
     shown = [(*(ranked + beside)[placed.at], placed) for placed in page]
@@ -227,7 +230,7 @@ def recall(
     ]
     coverage = _coverage(
         [_report(home, recipe if home is homes[0] else None) for home in homes],
-        len(ranked) - len(page) - blocked,
+        (len(ranked) if k else min(len(ranked), most + blocked)) - len(page) - blocked,
         space.notices,
     )
     coverage = replace(coverage, withheld=tuple(withheld[:_MOST_WITHHELD]), blocked=blocked)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from memoranda.operations.recalling import Item, View
 
 _BUDGET = 2000
-_TOP = 8
 _SOURCES = 3  # that are printed of one item; --json has all
 
 
@@ -22,7 +21,9 @@ def _options(parser: Parser) -> None:
     parser.add_argument(
         "--budget", type=int, default=_BUDGET, metavar="TOKENS", help=f"how much it may cost (default: {_BUDGET})"
     )
-    parser.add_argument("--k", type=int, default=_TOP, metavar="N", help=f"how many items at most (default: {_TOP})")
+    parser.add_argument(
+        "--k", type=int, metavar="N", help="how many items at most (default: 8, and more that are half as good and fit)"
+    )
     filter_options(parser)
     parser.add_argument(
         "--in", dest="include", action="append", metavar="notes,journal", help="where to look (default: both)"

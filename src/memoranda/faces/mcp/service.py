@@ -204,7 +204,7 @@ def _recall(context: Context, space: Space, given: dict[str, Any]) -> tuple[str,
     from memoranda.operations.presenting import DATA
     from memoranda.operations.recalling import recall
 
-    view = recall(context, space, **_times(given, "as_of", "known_at", "at", end_of_day=True))
+    view = recall(context, space, **{"k": None} | _times(given, "as_of", "known_at", "at", end_of_day=True))
     return view.text, {"notice": DATA, **view.json()}
 
 

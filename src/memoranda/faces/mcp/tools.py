@@ -118,7 +118,11 @@ RECALL = Tool(
     "what was known then.",
     {
         "query": _text("What to look for, as a question or as key words."),
-        "k": {"type": "integer", "minimum": 1, "default": 8, "description": "How many items at most."},
+        "k": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "How many items at most. Leave it out: then 8, and more that are half as good and fit.",
+        },
         "budget": {"type": "integer", "minimum": 1, "default": 2000, "description": "Tokens that the items may cost."},
         "subject": _text("Only notes on this subject and those below it, such as customer/acme."),
         "kinds": _texts("Only these kinds.", (*KINDS, "journal")),

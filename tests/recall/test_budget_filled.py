@@ -1,0 +1,52 @@
+"""How many items are shown when nobody says how many."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoranda.context import Context
+from memoranda.operations.recalling import recall
+from memoranda.operations.remembering import NewNote, remember
+from memoranda.operations.space import Space
+from memoranda.recall.view import ENVELOPE, MANY, how_many
+
+
+def test_what_is_half_as_good_and_fits_is_shown(context: Context, space: Space) -> None:
+    for n in range(40):
+        remember(context, space, NewNote(f"The ferry leaves quay {n} at seven."))
+    assert len(recall(context, space, "When does the ferry leave?", k=None).items) == MANY
+    few = recall(context, space, "When does the ferry leave?", k=None, budget=600)
+    assert 8 < len(few.items) < MANY and {item.view for item in few.items} == {"full"}
+    assert len(recall(context, space, "When does the ferry leave?", k=12).items) == 12
+    assert few.coverage.more == 0 and few.budget.used <= 600
+
+
+def test_what_is_much_worse_than_the_best_is_left_out_beyond_eight(context: Context, space: Space) -> None:
+    best = remember(context, space, NewNote("The zeppelin ferry leaves the harbour of Ostermoor at noon."))
+    for n in range(40):
+        remember(context, space, NewNote(f"Somebody spoke of a ferry that would leave, in message {n} of the day."))
+    view = recall(context, space, "When does the zeppelin ferry leave Ostermoor harbour?", k=None)
+    assert view.items[0].id == best.id and len(view.items) == 8
+
+
+def test_long_notes_leave_room_for_excerpts(context: Context, space: Space) -> None:
+    for n in range(30):
+        remember(context, space, NewNote(f"The ferry {n}.\n\n" + f"It sails slowly over the wide sea {n}. " * 60))
+    view = recall(context, space, "ferry over the sea", k=None)
+    assert 8 <= len(view.items) < 14
+    assert all(item.text for item in view.items) and view.budget.used <= 2000
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=400), st.floats(0, 2)), max_size=50), st.integers(1, 5000), st.integers(1, 9)
+)
+def test_how_many_grows_with_the_budget_and_keeps_its_bounds(
+    found: list[tuple[str, float]], budget: int, least: int
+) -> None:
+    found.sort(key=lambda item: -item[1])
+    count = how_many(found, budget, least)
+    assert least <= count <= max(MANY, least)
+    assert count <= how_many(found, budget + 500, least)
+    assert count == least or all(score >= 0.5 * found[0][1] for _, score in found[least:count])
+    assert count == least or count * ENVELOPE <= budget

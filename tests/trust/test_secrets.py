@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.trust.numbers import is_card, luhn
-from memoranda.trust.secrets import find_secrets
+from memoranda.trust.secrets import find_secrets, masked
 from tests.trust.secret_cases import HONEST, SECRET, cases
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -170,3 +170,15 @@ def test_the_examples_of_two_scanners_as_they_were_read() -> None:
     refused = {line.what: line.ours for line in lines if line.what.startswith("refused: ")}
     assert len(refused) == 5
     assert max(refused.values()) < 0.5
+
+
+def test_a_resource_is_covered_with_its_account_and_a_block_of_lines_stays_as_long() -> None:
+    assert (
+        masked("The role is arn:aws:iam::210987654321:role/acme, says Dana.")
+        == "The role is [cloud_resource], says Dana."
+    )
+    block = (
+        "-----BEGIN PRIVATE" + " KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nKs14IReL\n-----END PRIVATE KEY-----\nEnd"
+    )
+    assert masked(block).split("\n") == ["[private_key]", "", "", "", "End"]
+    assert masked(block, lambda _: True) == block

@@ -20,8 +20,8 @@ _RULES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (kind, hint, lazy(pattern))
     for kind, hint, pattern in (
         # A policy of AWS itself has `aws` in the place of the account and is the same for everybody.
-        ("cloud_resource", "arn:aws", r"\barn:aws(?:-[a-z-]{2,8})?:[a-z0-9-]{2,30}:[a-z0-9-]{0,20}:(?:\d{12})?:"
-         r"(?P<value>[^\s\"'<>]{2,})"),
+        ("cloud_resource", "arn:aws", r"\b(?P<value>arn:aws(?:-[a-z-]{2,8})?:[a-z0-9-]{2,30}:[a-z0-9-]{0,20}:"
+         r"(?:\d{12})?:(?![${<%])[^\s\"'<>]+[^\s\"'<>.,;:)])"),
         *(
             ("cloud_account", hint, rf"(?i:\b{hint}_?id)[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?P<value>\d{{12}})(?!\d)")
             for hint in ("awsaccount", "aws_account")

@@ -21,12 +21,13 @@ heading = @printf '\n== %s ==\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench lint format clean pins
+.PHONY: help demo test bench bench-recall lint format clean pins
 
 help:
 	@echo 'make demo     set up, open the example Home, remember something and recall it'
 	@echo 'make test     set up and pass every check'
 	@echo 'make bench    measure, and print a table'
+	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (an hour)'
 	@echo 'make lint     only the quick checks: style, types, the floors'
 	@echo 'make format   put the source into the shape that the checks expect'
 	@echo 'make clean    delete what was installed and cached (a Home made by the demo stays)'
@@ -99,6 +100,9 @@ test: lint
 
 bench: $(VENV)/bench.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench
+
+bench-recall: $(VENV)/bench.stamp $(VENV)/package.stamp
+	@$(BIN)/python -m bench finding french recall million peers
 
 format: $(VENV)/dev.stamp
 	@$(BIN)/ruff check --fix .

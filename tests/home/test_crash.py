@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import traceback
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from home.steps import WRITE, Ending, watched
-from home.tools import assert_sound, fresh_home, git, note, rows, texts
+from home.tools import assert_sound, fresh_home, git, note, opened, rows, texts
 from memoranda.context import Context
 from memoranda.home import background, log
 from memoranda.home.keys import Keys
@@ -186,3 +187,30 @@ def test_a_writer_may_die_at_every_single_step(tmp_path: Path) -> None:
         except AssertionError as error:
             raise AssertionError(f"ended at step {at} ({whole.steps[at - 1]}, half: {half}) in {root}") from error
         shutil.rmtree(root)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a number tells nothing of who is dead")
+def test_what_a_dead_writer_left_goes_although_nobody_asked_for_its_end(base: Path, live: Context) -> None:
+    """A killed process has its number until its parent asks for its end, and some parents never do."""
+    writer = os.fork()
+    if writer == 0:
+        signal.pause()
+        os._exit(0)
+    folder = base / ".git" / "objects" / "pack"
+    with opened(base, live) as space:
+        store = space.one().repository.store
+        left = [folder / f"tmp_memoranda_{writer}_0123456789ab", folder / f"pack-{'1' * 40}.keep"]
+        left[0].write_bytes(b"half a pack")
+        left[1].write_text(f"memoranda {writer}\n")
+        try:
+            store.sweep()
+            assert all(path.exists() for path in left), "its writer is at work"
+            os.kill(writer, signal.SIGKILL)
+            os.waitid(os.P_PID, writer, os.WEXITED | os.WNOWAIT)  # it is dead, and still has its number
+            os.kill(writer, 0)
+            assert store.leftovers()
+            store.sweep()
+            assert not any(path.exists() for path in left)
+        finally:
+            os.kill(writer, signal.SIGKILL)
+            os.waitpid(writer, 0)

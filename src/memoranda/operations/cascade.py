@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from memoranda.errors import InvalidPointer, NotFound
 from memoranda.home.erasing.erase import Blank, Whole
 from memoranda.home.erasing.plan import Lines
+from memoranda.index.catalog import Catalog
 from memoranda.index.feeding import RECORDS
 from memoranda.index.keepout import KeptOut
 from memoranda.index.rows import EntryRow
@@ -94,11 +95,10 @@ class Cascade:
 
 
 class Lineage:
-    """The links between the notes and entries of one Home."""
+    """The links between the notes and entries of one Home. Made, and asked, under the lock of its indexes."""
 
     def __init__(self, home: OpenHome) -> None:
         self._home = home
-        self._catalog = home.indexes.catalog
         self._names = home.repository.marker.names()
         self.versions: dict[str, list[Version]] = defaultdict(list)
         self._at: dict[str, list[Version]] = defaultdict(list)  # path -> states, oldest first
@@ -114,6 +114,11 @@ class Lineage:
             for source in {s for state in states if state.live or state is states[-1] for s in state.sources}:
                 for node in self.nodes_of(source):
                     self._citing[node].add(note_id)
+
+    @property
+    def _catalog(self) -> Catalog:
+        """The one of this moment: another thread may have made it anew since the links were read."""
+        return self._home.indexes.catalog
 
     def _in_catalog(self) -> Iterator[Version]:
         query = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from memoranda.context import Context
 from memoranda.errors import Conflict
@@ -10,7 +10,7 @@ from memoranda.index.retention import Ended, gone_with, held
 from memoranda.operations.cascade import Cascade, Lineage
 from memoranda.operations.forgetting import Forgotten, Plan, carry_out
 from memoranda.operations.holding import held_back
-from memoranda.operations.open_home import OpenHome
+from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, quoting
 from memoranda.operations.space import Space
@@ -44,10 +44,7 @@ def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotte
     home = space.one()
     for _ in range(_ROUNDS):
         home.refresh(context)
-        lineage = Lineage(home)
-        stays: list[Remains] = []
-        kept: list[str] = []
-        due = list(_due(context, home, lineage, stays, kept))
+        due, stays, kept = _due(home, context)
         done = [_carried_out(context, home, due, erase, dry_run) for erase in (False, True)]
         if all(item is not None for item in done):
             report = _joined([item for item in done if item is not None], stays, home, context, dry_run)
@@ -57,9 +54,13 @@ def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotte
     raise Conflict("Others write on these notes all the time.", remedy="Try again.")
 
 
-def _due(context: Context, home: OpenHome, lineage: Lineage, stays: list[Remains], kept: list[str]) -> Iterator[_Due]:
-    """What may go; told are what `stays`, with the reason, and the ids of the notes that are `kept` by a hold."""
-    catalog = home.indexes.catalog
+@undisturbed
+def _due(home: OpenHome, context: Context) -> tuple[list[_Due], list[Remains], list[str]]:
+    """What may go; what stays, with the reason; the ids of the notes that are kept by a hold."""
+    lineage, catalog = Lineage(home), home.indexes.catalog
+    due: list[_Due] = []
+    stays: list[Remains] = []
+    kept: list[str] = []
     over = ended(catalog, context.now())
     for chain in _chains(lineage, over):
         rows = [row for note_id in chain for row in catalog.by_id(note_id)]
@@ -77,7 +78,8 @@ def _due(context: Context, home: OpenHome, lineage: Lineage, stays: list[Remains
             stays.append(Remains(", ".join(names), f"{why}; run it at a terminal"))
         else:
             erase = any(over[note_id].erase_history for note_id in ids if note_id in over)
-            yield _Due(cascade, erase and (context.person or _written_so(home, cascade)))
+            due.append(_Due(cascade, erase and (context.person or _written_so(home, cascade))))
+    return due, stays, kept
 
 
 def _written_so(home: OpenHome, cascade: Cascade) -> bool:
@@ -125,12 +127,17 @@ def _carried_out(context: Context, home: OpenHome, due: Sequence[_Due], erase: b
     for item in due:
         if item.erase == erase:
             cascade = cascade.joined(item.cascade)
-    lineage = Lineage(home)
-    stays, quotes = quoting(home, lineage, cascade) if cascade.notes else ((), ())
-    plan = Plan(home, lineage, cascade, erase, False, stays, quotes, "expire")
+    plan = _planned(home, cascade, erase)
     if not cascade.notes:
         return replace(plan.told(context, dry_run=dry_run), also=(), remains=(), erased=False)
     return plan.told(context, dry_run=True) if dry_run else carry_out(context, plan)
+
+
+@undisturbed
+def _planned(home: OpenHome, cascade: Cascade, erase: bool) -> Plan:
+    lineage = Lineage(home)
+    stays, quotes = quoting(home, lineage, cascade) if cascade.notes else ((), ())
+    return Plan(home, lineage, cascade, erase, False, stays, quotes, "expire")
 
 
 def _joined(

@@ -213,7 +213,8 @@ class Plan:
     def testimony(self, context: Context) -> list[dict[str, Any]]:
         """The tombstones: keyed hashes of the content and the ids, never the text."""
         ids = [v.id for v in self.cascade.all_versions() if owns_id(v.id, v.path)]
-        marks = list(self._marks())
+        with self.home.indexes.lock:
+            marks = list(self._marks())
         return list(tombstone_lines(context, marks, [*ids, *self.cascade.entries], self.stays, self.reason))
 
     def _marks(self) -> Iterator[Mark]:
@@ -296,7 +297,8 @@ def carry_out(context: Context, plan: Plan) -> Forgotten | None:
     home, done = plan.home, None
     shown = (home.repository.root / MEMORY).exists()
     if plan.erase:
-        blanks = plan.lineage.blanks(plan.cascade)
+        with home.indexes.lock:
+            blanks = plan.lineage.blanks(plan.cascade)
         erasure = home.repository.erase(context, blanks, plan.reason, plan.testimony(context))
         if erasure.id:
             done = plan.told(context, also=erasure.removed, remains=erasure.remains, found=erasure.found)

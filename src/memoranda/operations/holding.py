@@ -95,13 +95,12 @@ def hold(context: Context, space: Space, note_ids: Sequence[str], event: str, *,
 
     def look(home: OpenHome) -> bool | None:
         home.refresh(context)
-        return home.indexes.catalog.knows(wanted[0]) or None
+        return not _unknown(home, wanted[:1]) or None
 
     found = first_found(space.homes(), look)
     home = found[0] if found else space.one()
-    for note_id in wanted:
-        if not home.indexes.catalog.knows(note_id):
-            raise unknown_note(note_id)
+    if missing := _unknown(home, wanted):
+        raise unknown_note(missing[0])
     lines = [
         {"kind": "hold", "id": note_id, "event": event, "user": context.user, "reason": " ".join(reason.split())}
         for note_id in wanted
@@ -113,4 +112,14 @@ def hold(context: Context, space: Space, note_ids: Sequence[str], event: str, *,
 
     home.repository.write(context, build)
     home.refresh(context)
+    return _held_of(home, wanted)
+
+
+@undisturbed
+def _held_of(home: OpenHome, wanted: Sequence[str]) -> list[Held]:
     return [_held(home, name) for name in held(home.indexes.catalog.db, wanted)]
+
+
+@undisturbed
+def _unknown(home: OpenHome, wanted: Sequence[str]) -> list[str]:
+    return [note_id for note_id in wanted if not home.indexes.catalog.knows(note_id)]

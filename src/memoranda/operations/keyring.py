@@ -9,6 +9,7 @@ from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Conflict, InvalidInput, NotFound
 from memoranda.home.keys import write_privately
 from memoranda.index import withheld
+from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.values import dataclass
@@ -51,7 +52,7 @@ def export_keys(context: Context, space: Space, file: Path) -> KeysMoved:
     name = home.repository.marker.id
     rows = [
         {"owner": owner, "key": key.hex()}
-        for owner in _owners(name, {tomb.owner for tomb in withheld.tombstones(home.indexes.catalog.db)})
+        for owner in _owners(name, _forgotten_owners(home))
         for key in keys.versions(_PURPOSE, owner).values()
     ]
     data = json.dumps({"format": _FORMAT, "home": name, "purpose": _PURPOSE, "keys": rows}, indent=1)
@@ -94,6 +95,11 @@ def import_keys(context: Context, space: Space, file: Path) -> KeysMoved:
     home.indexes.look_again_for_forgotten()
     home.refresh(context)
     return KeysMoved(home.name, str(file), len(rows), fresh)
+
+
+@undisturbed
+def _forgotten_owners(home: OpenHome) -> set[str | None]:
+    return {tomb.owner for tomb in withheld.tombstones(home.indexes.catalog.db)}
 
 
 def _owners(home: str, owners: set[str | None] | None) -> list[str]:

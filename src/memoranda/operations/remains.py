@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.home.erasing.rerefs import all_refs, linked_worktrees
 from memoranda.notes.sameness import same_text, says_something
+from memoranda.operations.open_home import undisturbed
 from memoranda.values import dataclass
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Remains:
         return {"what": self.what, "why": self.why}
 
 
+@undisturbed
 def quoting(home: OpenHome, lineage: Lineage, cascade: Cascade) -> tuple[tuple[str, ...], tuple[Remains, ...]]:
     """Who else says the same: the ids of notes and entries with just this content, and what is to be told of quotes."""
     wanted = set(_texts(home, lineage, cascade))
@@ -54,9 +56,13 @@ def citing_elsewhere(
         if other is home:
             continue
         other.refresh(context)
-        for note_id, path, source in list(other.indexes.catalog.nas_sources()):
-            taken = cascade.notes.keys() | cascade.entries.keys()
-            if any(kind != "source" and name in taken for kind, name in lineage.nodes_of(source)):
+        with other.indexes.lock:
+            sources = list(other.indexes.catalog.nas_sources())
+        taken = cascade.notes.keys() | cascade.entries.keys()
+        for note_id, path, source in sources:
+            with home.indexes.lock:
+                nodes = lineage.nodes_of(source)
+            if any(kind != "source" and name in taken for kind, name in nodes):
                 yield Remains(f"{other.name}: {path}", f"the note {note_id} of that Home cites it; forget it there")
 
 

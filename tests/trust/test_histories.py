@@ -6,7 +6,11 @@ are written down here a second time; and which bytes a person has accepted. Afte
 - nothing but accepted words stands in MEMORY.md, in the automatic context and in the instructions for MCP;
 - what the model holds for external is tainted, and quarantined until a person has accepted it;
 - a session that has met nothing from outside is handed no word of it;
-- every pointer of what is handed out leads to the words that it stands by.
+- every pointer of what is handed out leads to the words that it stands by;
+- what a person has accepted is recalled as reviewed with these words and no others, and says that it is contested where
+  the automatic context says so.
+
+No file that is written or edited, no commit and nothing quarantined takes a reviewed note out of a recall.
 
 `MEMORANDA_HISTORIES=200` runs that many histories instead of the few that a suite has time for.
 """
@@ -17,7 +21,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +37,7 @@ from memoranda.notes.ids import blob_id
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.journaling import Turn, append
 from memoranda.operations.reading import read
-from memoranda.operations.recalling import recall
+from memoranda.operations.recalling import Item, recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide
 from memoranda.operations.session_desk import session_fresh, session_taint
@@ -113,6 +118,8 @@ class Histories(RuleBasedStateMachine):
         self.model = Model()
         self.counted = 0
         self.forgot = self.unsure = False
+        checker = self.stage.agent("checker", "ses_checker")
+        self.stage.home.sessions.tell(checker, [event("ses_checker", checker, "open", by="hook")], "A session begins")
 
     def teardown(self) -> None:
         if self.other is not None:
@@ -174,6 +181,19 @@ class Histories(RuleBasedStateMachine):
         self.wrote(path, external, note_id=note_id, words=words)
         self.stage.home.refresh(self.stage.person)
 
+    def reviewed(self) -> dict[str, Item]:
+        """What a session that has met nothing recalls as reviewed, by its pointer."""
+        checker = self.stage.agent("checker", "ses_checker")
+        view = recall(checker, self.stage.space, "when does the harbour open?", k=500, budget=1_000_000)
+        return {item.uri: item for item in view.items if item.reviewed}
+
+    @contextmanager
+    def nothing_reviewed_is_lost(self) -> Iterator[None]:
+        before = self.reviewed()
+        yield
+        lost = before.keys() - self.reviewed().keys()
+        assert not lost, f"{lost} is recalled no more"
+
     # What agents do
 
     @initialize()
@@ -226,6 +246,33 @@ class Histories(RuleBasedStateMachine):
         self.model.at_work(who, session)
         self.wrote(done.path, external, note_id=done.id, words=frozenset([word]))
         self.cite_note(done.uri, done.path)
+
+    @rule(agent=st.integers(0, 1), what=st.integers(0, 50))
+    def somebody_from_outside_supersedes_a_reviewed_note(self, agent: int, what: int) -> None:
+        path, who = self.accepted_note(what), AGENTS[agent]
+        if path is None or not self.id_at(path).startswith("mem_"):
+            return
+        name, word = self.clean_session(who), self.word()
+        context = self.stage.agent(who, name)
+        session_taint(context, self.stage.space, "read a page")
+        self.model.taint(who, name)
+        over = (self.id_at(path),)
+        with self.nothing_reviewed_is_lost():
+            try:
+                done = remember(context, self.stage.space, NewNote(self.text(word), subject="harbour", supersedes=over))
+            except ChainConflict:
+                self.ended(who, name)
+                return
+        self.wrote(done.path, True, note_id=done.id, words=frozenset([word]))
+        self.cite_note(done.uri, done.path)
+        self.ended(who, name)
+        told = {item.id: item for item in self.reviewed().values()}
+        assert over[0] not in told or done.id in told[over[0]].proposed_by, "it is contested, and says by what"
+
+    def accepted_note(self, what: int) -> str | None:
+        """The path of one of the files that say what a person accepted."""
+        paths = [path for path, blob in sorted(self.model.files.items()) if self.model.bytes[blob].accepted]
+        return paths[what % len(paths)] if paths else None
 
     @rule(agent=st.integers(0, 1), session=st.sampled_from([None, "ses_1", "ses_2"]), what=st.integers(0, 50))
     def reads(self, agent: int, session: str | None, what: int) -> None:
@@ -359,8 +406,29 @@ class Histories(RuleBasedStateMachine):
             text = text.replace("reviewed: false", "reviewed: true")
         if how == "unlabel":
             text = text.replace("taint:\n  - external\n", "").replace("taint: [external]\n", "taint: []\n")
-        file.write_text(f"{text}And so {word}.\n", encoding="utf-8")
-        self.found(path, self.model.bytes[self.model.files[path]].words | {word})
+        with self.nothing_reviewed_is_lost():
+            file.write_text(f"{text}And so {word}.\n", encoding="utf-8")
+            self.found(path, self.model.bytes[self.model.files[path]].words | {word})
+
+    @rule(what=st.integers(0, 50), how=st.sampled_from(["words", "id", "front matter", "end", "chain"]))
+    def edits_a_reviewed_note(self, what: int, how: str) -> None:
+        path, other = self.accepted_note(what), self.accepted_note(what + 1)
+        if path is None or other is None:
+            return
+        file, word = self.stage.root / path, self.word()
+        fields, _, body = file.read_text(encoding="utf-8").removeprefix("---\n").partition("\n---\n")
+        words = self.model.bytes[self.model.files[path]].words if how == "end" else frozenset[str]()
+        if how in ("id", "end", "chain"):
+            name = {"id": "id", "end": "valid_to", "chain": "supersedes"}[how]
+            value = {"id": f"mem_{word}", "end": "2020-01-01", "chain": f"[{self.id_at(other)}]"}[how]
+            fields = re.sub(rf"^{name}:.*\n?", "", fields, flags=re.M).strip("\n") + f"\n{name}: {value}"
+        text = f"{body.rstrip()} {word}\n" if how == "end" else f"{self.text(word)}\n"
+        with self.nothing_reviewed_is_lost():
+            file.write_text(text if how == "front matter" else f"---\n{fields}\n---\n{text}", encoding="utf-8")
+            self.found(path, words | {word})
+
+    def id_at(self, path: str) -> str:
+        return self.model.bytes[self.model.files[path]].id
 
     @rule(what=st.integers(0, 50), how=st.sampled_from(["new", "same id", "copy", "cites", "supersedes"]))
     def writes_a_file(self, what: int, how: str) -> None:
@@ -378,8 +446,9 @@ class Histories(RuleBasedStateMachine):
         if how == "copy" and other is not None:
             text = (self.stage.root / other).read_text(encoding="utf-8") + f"Copied {word}.\n"
             words |= self.model.bytes[self.model.files[other]].words
-        self.stage.put(path, text)
-        self.found(path, words, cites=cites)
+        with self.nothing_reviewed_is_lost():
+            self.stage.put(path, text)
+            self.found(path, words, cites=cites)
 
     @rule(what=st.integers(0, 50), merged=st.booleans())
     def commits_by_hand(self, what: int, merged: bool) -> None:
@@ -481,8 +550,17 @@ class Histories(RuleBasedStateMachine):
         assert set(WORD.findall(loaded)) <= self.model.loadable()
         from memoranda.operations.loading import automatic_context
 
+        told = {(item.id, item.text): item for item in self.reviewed().values()}
+        assert {word for _, text in told for word in WORD.findall(text)} <= self.model.loadable()
         for item in automatic_context(self.stage.agent("loader"), self.stage.space, budget=10_000).items:
             self.leads_to(item.uri, item.text)
+            recalled = told.get((item.id, item.text))
+            assert recalled is None or bool(recalled.proposed_by) == item.contested
+            assert recalled is not None or self.replaced(item.id), f"{item.id} loads and is not recalled"
+
+    def replaced(self, note_id: str) -> bool:
+        """Whether an agent in a session that had met nothing has written what supersedes this note."""
+        return bool(self.stage.home.indexes.catalog.successors(note_id))
 
     @invariant()
     def no_taint_is_lost(self) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from home import histories as people
 from home import test_erase_crash as crashes
-from home import test_erase_histories as people
-from home.erasing import places
-from home.tools import assert_sound, fresh_home, git, note, rows
+from home.histories import played
+from home.tools import git, note, rows
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -95,7 +94,7 @@ def review(s: Story, seed: int) -> None:
         s.accepted[note_id] = found[0].blob
 
 
-ACTS: tuple[Callable[[Story, int], None], ...] = (
+ACTS: tuple[people.Act[Story], ...] = (
     write, say, cite, cite, supersede, bring, review, people.edit, people.commit_by_hand, people.side_branch,
     people.stash, people.pack,
 )  # fmt: skip
@@ -124,43 +123,26 @@ def chosen(s: Story, which: int) -> Selection:
     which=st.integers(0, 60),
 )
 def test_nothing_of_it_is_left_and_everything_else_is(acts: list[tuple[int, int]], which: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        keys, context = Keys(Path(folder) / "keys"), Context(user="dana", agent="cleo")
+    with played(Story, (write, say), 3, ACTS, acts) as (s, _):
+        root, space, context = s.root, s.space, s.context
         person = replace(context, person=True)
-        root = fresh_home(Path(folder) / "home", keys, context)
-        with Space(context, keys, root, None) as space:
-            s = Story(root, space, context)
-            for seed in range(3):
-                write(s, seed)
-                say(s, seed)
-            s.settle()
-            for act, seed in acts:
-                s.settle()
-                ACTS[act](s, seed)
-            s.settle()
-            before = people.look(root)
-            space.one().refresh(context)
-            done = forget(person, space, chosen(s, which), erase=True)
-            gone = {item.id for item in done.removed}
-            words = [word for name, word in s.words.items() if name in gone]
-            assert words and done.found == ()
-            assert places(root, words) == []
-            people.check(s, before, words)
-            space.one().refresh(context)
-            assert [name for name in gone if space.one().indexes.catalog.by_id(name)] == []
-            told = repr(rows(space))
-            assert not any(word in told for word in words)
-            left = [name for name in s.words if name not in gone]
-            assert all(space.one().indexes.catalog.knows(name) for name in left if name.startswith("j_"))
-            for name, blob in s.accepted.items():
-                assert name in gone or space.one().reviewed(blob), "attestations of other notes still count"
-            assert git(root, "fsck", "--strict", "--full", "--no-dangling") == ""
-            for word in words:
-                found = recall(person, space, word, known_at=context.now(), k=3).items
-                assert not any(word in item.text for item in found)
-            assert [f.code for f in doctor(person, space).findings if f.severity != "notice"] == []
-        assert places(root, words) == []
-        assert_sound(root)
+        done = forget(person, space, chosen(s, which), erase=True)
+        gone = {item.id for item in done.removed}
+        s.gone = words = [word for name, word in s.words.items() if name in gone]
+        assert done.found == ()
+        space.one().refresh(context)
+        assert [name for name in gone if space.one().indexes.catalog.by_id(name)] == []
+        told = repr(rows(space))
+        assert not any(word in told for word in words)
+        left = [name for name in s.words if name not in gone]
+        assert all(space.one().indexes.catalog.knows(name) for name in left if name.startswith("j_"))
+        for name, blob in s.accepted.items():
+            assert name in gone or space.one().reviewed(blob), "attestations of other notes still count"
+        assert git(root, "fsck", "--strict", "--full", "--no-dangling") == ""
+        for word in words:
+            found = recall(person, space, word, known_at=context.now(), k=3).items
+            assert not any(word in item.text for item in found)
+        assert [f.code for f in doctor(person, space).findings if f.severity != "notice"] == []
 
 
 # Killed in the middle

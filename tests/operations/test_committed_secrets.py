@@ -16,6 +16,7 @@ from memoranda.operations.allowing import allow
 from memoranda.operations.doctor import doctor
 from memoranda.operations.listing import list_notes
 from memoranda.operations.recalling import recall
+from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.reviewing import decide
 from memoranda.operations.space import Space
 
@@ -108,4 +109,26 @@ def test_what_was_refused_is_asked_again_only_after_something_was_settled(
         allow(person, keys, "text", Rules(keys, space.one().repository.marker.id).mark(SECRET), "an example")
         commit(home, "memory/notes/cellar.md", "# Cellar\n\nIt is dry.\n")
         assert len(recall(context, space, "walnut").items) == 1
+        assert findings(context, space) == []
+
+
+def test_a_note_of_an_operation_that_plain_git_gives_a_secret_for_a_name(
+    context: Context, keys: Keys, home: Path
+) -> None:
+    with Space(context, keys, home, None) as space:
+        note = remember(context, space, NewNote("The walnut room is upstairs."))
+        space.one().repository.flush(wait=True)
+        named = f"memory/notes/the password is {SECRET}.md"
+        git = ["git", "-C", str(home), "-c", "user.name=nora", "-c", "user.email=nora@example.org"]
+        (home / note.path).rename(home / named)
+        subprocess.run([*git, "add", "-A", "memory"], check=True)
+        subprocess.run([*git, "commit", "-qm", "By hand"], check=True)
+        for _ in range(2):
+            assert SECRET not in str([item.json() for item in recall(context, space, "walnut").items])
+            assert list_notes(context, space) == []
+            assert findings(context, space) == ["secret_committed"]
+            space.one().indexes.rebuild()
+        subprocess.run([*git, "mv", named, "memory/notes/room.md"], check=True)
+        subprocess.run([*git, "commit", "-qm", "By hand"], check=True)
+        assert [row.path for row in list_notes(context, space)] == ["memory/notes/room.md"]
         assert findings(context, space) == []

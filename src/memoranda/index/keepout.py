@@ -177,6 +177,7 @@ class KeepOut:
             (notes_since,),
         ).fetchall()
         out = [item for item in notes if self._admit(self._blob(item[2]) or b"", item[1]) is not None]
+        out += self._named_by_git(notes_since)
         for _, path, blob, _, note_id in out:
             self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?)", (path, note_id, blob))
         self._remove([(row, key) for row, _, _, key, _ in out])
@@ -190,6 +191,15 @@ class KeepOut:
         for _, path, entry, _, _ in said:
             self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, '')", (path, entry))
         self._blank([(row, key) for row, _, _, key, _ in said])
+
+    def _named_by_git(self, since: int) -> list[tuple[int, str, str, str, str]]:
+        """What an operation has written and plain Git has moved to a path that may not be kept: a secret in a name."""
+        moved = self._db.execute(
+            "SELECT n.row, n.path, n.blob, n.key, n.id FROM notes n JOIN ledger l ON l.about = n.blob AND l.vouched"
+            " WHERE n.row > ? AND EXISTS (SELECT 1 FROM notes o WHERE o.id = n.id AND o.path != n.path)",
+            (since,),
+        )
+        return [item for item in moved.fetchall() if self._admit(b"", item[1]) is not None]
 
     def _allowed_again(self) -> bool:
         """Whether a note that was refused is not any more, since a person has allowed what it says.

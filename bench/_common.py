@@ -189,13 +189,17 @@ def files(count: int) -> Path:
         place = folder / f"topic{n % 300}"
         if n < 300:
             place.mkdir(parents=True)
-        head = (
-            f"---\nid: mem_{n:016d}\nkind: fact\nsubject: {subject(n)}\nscope: user\n"
-            f"valid_from: 2026-0{1 + n % 9}-1{n % 9}\nvalid_to: null\nconfidence: 0.8\norigin: human\n---\n"
-        )
-        (place / f"note-{n}.md").write_text(f"{head}{text}\n", encoding="utf-8")
+        (place / f"note-{n}.md").write_text(note_text(n, text), encoding="utf-8")
     done.touch()
     return folder
+
+
+def note_text(n: int, text: str) -> str:
+    """The file of note `n`: front matter and text."""
+    return (
+        f"---\nid: mem_{n:016d}\nkind: fact\nsubject: {subject(n)}\nscope: user\n"
+        f"valid_from: 2026-0{1 + n % 9}-1{n % 9}\nvalid_to: null\nconfidence: 0.8\norigin: human\n---\n{text}\n"
+    )
 
 
 # Homes

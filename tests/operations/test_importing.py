@@ -64,7 +64,8 @@ def content(home: OpenHome) -> list[object]:
     """What the indexes hold."""
     db = home.indexes.catalog.db
     tables = [sorted(db.execute(f"SELECT {columns} FROM {table}"), key=repr) for table, columns in CONTENT.items()]
-    return [*tables, sorted(home.indexes.lexical.keys()), home.indexes.lexical.counts()]
+    parts = [index for index in (home.indexes.lexical, home.indexes.vectors) if index is not None]
+    return [*tables, *((sorted(index.keys()), index.counts()) for index in parts)]
 
 
 def whole(home: OpenHome) -> None:
@@ -83,13 +84,18 @@ def test_a_long_import_leaves_indexes_as_if_made_anew(
 ) -> None:
     space.one().refresh(context)
     runs: list[object] = []
-    monkeypatch.setattr("memoranda.index.catchup.CatchUp._steps", lambda *given: runs.append(given))
+    embedded: list[object] = []
+    monkeypatch.setattr("memoranda.index.embedding.static.StaticEmbedder.embed", lambda *given: embedded.append(given))
+    for way in ("_steps", "_everything"):
+        monkeypatch.setattr(f"memoranda.index.catchup.CatchUp.{way}", lambda *given: runs.append(given))
     told: list[int] = []
     done = import_folder(context, space, vault, lambda _what, at, _all: told.append(at))
     assert (done.taken, [path for path, _ in done.left]) == (302, ["secret.md"])
     assert [path for path, _ in done.odd] == ["binary.md"]
     assert told[-1] == 303 and len(told) > 3
     assert not runs  # nobody had to read the commits again
+    vectors = space.one().indexes.vectors
+    assert vectors is None or not embedded  # nor to embed what a second process has
     monkeypatch.undo()
     home = space.one()
     assert not home.indexes.notices

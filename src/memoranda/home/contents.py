@@ -15,7 +15,7 @@ from memoranda.home.draft import Snapshot
 from memoranda.home.erasing.erasures import Erasures, Leads, find_in_ledger
 from memoranda.home.git import Git
 from memoranda.home.groups import Group
-from memoranda.home.history import Step, past_blobs, walk
+from memoranda.home.history import Step, past_blobs, walk, walk_rows
 from memoranda.home.joining import segments
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout, layout_of
@@ -26,7 +26,7 @@ from memoranda.home.marker import FORMAT, Marker, Replica, read_marker, replica_
 from memoranda.home.objects import GitObject, TreeEditor, read_tree
 from memoranda.home.outside import Ours
 from memoranda.home.record import Record
-from memoranda.home.store import LEDGER_REF
+from memoranda.home.store import LEDGER_REF, TreeChange
 from memoranda.home.worktree import Worktree
 
 if TYPE_CHECKING:
@@ -280,6 +280,11 @@ class Contents:
     def history(self, old: str | None, new: str, *, newest: int | None = None) -> Iterator[Step]:
         """The commits from behind `old` to `new`, parents before children, each with what it changed."""
         return walk(self._git, old, new, newest=newest)
+
+    def told(self, new: str) -> Iterator[Step | TreeChange]:
+        """The whole history of a commit, parents before children: each commit, then what it changed, read as one
+        goes."""
+        return walk_rows(self._git, None, new)
 
     def verify(self) -> list[str]:
         """What Git's own check says is damaged."""

@@ -21,6 +21,7 @@ from memoranda.home.refs import Refs
 from memoranda.home.store import RefMove, TreeChange
 
 _EMPTY_TREE = object_id("tree", b"")
+_DIFFERENCES = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 _MANY_PACKS = 60
 _LONG = 3600.0  # seconds
 
@@ -102,8 +103,15 @@ class DiskStore:
         self.refs.move(moves)
 
     def changes(self, old: str | None, new: str) -> list[TreeChange]:
-        out = self._git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old or _EMPTY_TREE, new)
+        out = self._git.run(*_DIFFERENCES, old or _EMPTY_TREE, new)
         return read_raw(out.split(b"\0")[:-1])
+
+    def files(self, commit: str) -> Iterator[TreeChange]:
+        fields = self._git.fields(*_DIFFERENCES, _EMPTY_TREE, commit)
+        return (read_row(head, next(fields)) for head in fields)
+
+    def count(self, commit: str) -> int:
+        return sum(1 for _ in self._git.fields("ls-tree", "-r", "-z", "--name-only", commit))
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """False also when `old` does not exist here any more."""
@@ -184,13 +192,17 @@ class DiskStore:
 
 def read_raw(fields: Sequence[bytes]) -> list[TreeChange]:
     """The rows of Git's `--raw -z`, two fields each; only regular files count as present."""
-    found = []
-    for at in range(0, len(fields), 2):
-        head, path = fields[at].split(b" "), fields[at + 1]
-        old = head[2].decode() if head[0] in (b":100644", b":100755") else None
-        new = head[3].decode() if head[1] in (b"100644", b"100755") else None
-        found.append(TreeChange(path.decode("utf-8", "surrogateescape"), old, new))
-    return found
+    return [read_row(fields[at], fields[at + 1]) for at in range(0, len(fields), 2)]
+
+
+def read_row(head: bytes, path: bytes) -> TreeChange:
+    """One row of them."""
+    before, after, old, new, _ = head.split(b" ")
+    return TreeChange(
+        path.decode("utf-8", "surrogateescape"),
+        old.decode() if before in (b":100644", b":100755") else None,
+        new.decode() if after in (b"100644", b"100755") else None,
+    )
 
 
 def _old(path: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from memoranda.home.disk import read_raw
+from memoranda.home.disk import read_raw, read_row
 from memoranda.home.git import Git
 from memoranda.home.store import TreeChange
 from memoranda.values import dataclass
@@ -30,26 +30,33 @@ def walk(git: Git, old: str | None, new: str, *, newest: int | None = None) -> I
     Of a merge only what differs from its first parent counts: the rest was said by the merged commits. `newest` limits
     the walk to that many commits, the newest.
     """
+    step: Step | None = None
+    for found in walk_rows(git, old, new, newest=newest):
+        if isinstance(found, Step):
+            if step is not None:
+                yield step
+            step = found
+        elif step is not None:
+            step.changes.append(found)
+    if step is not None:
+        yield step
+
+
+def walk_rows(git: Git, old: str | None, new: str, *, newest: int | None = None) -> Iterator[Step | TreeChange]:
+    """As `walk`, and never a whole commit at once: each without its changes, then these one by one."""
     scope = [new] if old is None else [new, f"^{old}"]
     limit = [] if newest is None else [f"-{newest}"]
-    out = git.run(
+    fields = git.fields(
         "log", "--reverse", "--topo-order", "--raw", "-z", "--no-renames", "--no-abbrev", "--diff-merges=first-parent",
         "--format=tformat:%H%x00%ct%x00%an%x00%s", *limit, *scope, "--",
     )  # fmt: skip
-    fields = out.split(b"\0")  # of each commit four, then two for each file: nothing in them holds a NUL
-    at = 0
-    while at + 4 < len(fields):
-        commit, seconds, author, subject = fields[at : at + 4]
-        rows = at = at + 4
-        while at < len(fields) and fields[at].lstrip(b"\n").startswith(b":"):
-            at += 2
-        yield Step(
-            commit.decode(),
-            _time(int(seconds)),
-            author.decode("utf-8", "replace"),
-            subject.decode("utf-8", "replace"),
-            read_raw([fields[rows].lstrip(b"\n"), *fields[rows + 1 : at]]) if at > rows else [],
-        )
+    for field in fields:  # of each commit four, then two for each file: nothing in them holds a NUL
+        if (row := field.lstrip(b"\n")).startswith(b":"):
+            yield read_row(row, next(fields))
+            continue
+        seconds, author, subject = next(fields), next(fields), next(fields)
+        at = _time(int(seconds))
+        yield Step(field.decode(), at, author.decode("utf-8", "replace"), subject.decode("utf-8", "replace"), [])
 
 
 def past_blobs(git: Git, old: str | None, new: str, path: str) -> set[str | None]:

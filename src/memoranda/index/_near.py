@@ -125,3 +125,10 @@ def products(asked: Sequence[int], vectors: Sequence[bytes], norms: Sequence[int
         raise damaged("The vector index", "a vector is not the one that was written")
     found: list[int] = (exact @ np.array(asked, np.float64)).astype(np.int64).tolist()
     return found
+
+
+def norms(vectors: Sequence[bytes]) -> bytes:
+    """The scalar product of each vector with itself, as 4 bytes."""
+    rows = np.frombuffer(b"".join(vectors), np.int8).reshape(len(vectors), -1).astype(np.int32)
+    found: bytes = np.einsum("ij,ij->i", rows, rows).astype("<u4").tobytes()
+    return found

@@ -74,7 +74,7 @@ class Catalog:
 
     def make_room(self) -> None:
         """For a process that writes much: holds more pages in memory, and carries them into the file less often."""
-        self.db.execute("PRAGMA cache_size = -16384")
+        self.db.execute("PRAGMA cache_size = -32768")
         self.db.execute("PRAGMA wal_autocheckpoint = 4096")
 
     def close(self) -> None:
@@ -268,6 +268,10 @@ class Catalog:
 
     def count_entries(self) -> int:
         return self.totals().entries
+
+    def documents(self) -> int:
+        """About how many documents it tells of, former states included."""
+        return sum(map(int, self.claimable().split()))
 
     def totals(self) -> Totals:
         """How much there is; counted again only when somebody has written, since every recall says it."""

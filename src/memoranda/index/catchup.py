@@ -11,9 +11,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from memoranda.home.draft import Snapshot
+from memoranda.home.history import Step
 from memoranda.home.ledger import read_lines
 from memoranda.home.objects import read_tree
 from memoranda.home.record import Record
@@ -201,8 +203,47 @@ class CatchUp:
         if old is None:
             reason = reason or ("there was none" if not state else None)
             self._clear()
-        self._steps(old, new, snapshot.tail, committed)
+            self._everything(new)
+        else:
+            self._steps(old, new, snapshot.tail, committed)
         return reason
+
+    def _everything(self, new: str) -> None:
+        """Fills the empty catalog with all that Git remembers, one commit after the other, and never holds it whole."""
+        self._catalog.make_room()
+        store, ours = self._repository.store, self._repository.ours
+        files = store.count(new) if self._progress else 0
+        newest = datetime.fromtimestamp(0, UTC)
+
+        def told() -> Iterator[Version]:
+            nonlocal newest
+            for found in self._repository.told(new):
+                if isinstance(found, Step):
+                    newest = found.at
+                elif ours.is_note(found.path):
+                    yield Version(found.path, found.new, newest)
+
+        self._carry_out(told(), files)
+        # What is no note says it all in its last state, and a merge may have settled something in its own way.
+        final = ((c.path, c.new) for c in store.files(new) if c.new is not None and c.path in ours)
+        rest = [Version(path, blob, newest) for path, blob in self._otherwise(final)]
+        self._carry_out(rest, len(rest))
+
+    def _otherwise(self, final: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str | None]]:
+        """The paths that the catalog has otherwise than `final` (by path), with what they hold there."""
+        held = self._catalog.db.execute("SELECT path, blob FROM files ORDER BY path")
+        row = next(held, None)
+        for path, blob in final:
+            while row is not None and row[0] < path:
+                yield row[0], None
+                row = next(held, None)
+            if row is None or row != (path, blob):
+                yield path, blob
+            if row is not None and row[0] == path:
+                row = next(held, None)
+        while row is not None:
+            yield row[0], None
+            row = next(held, None)
 
     def _clear(self) -> None:
         for table in ("files", "notes", "edges", "entries", "feed", "pending", "kept_out", "refused"):
@@ -210,7 +251,7 @@ class CatchUp:
         self._catalog.set_state(identity=None, claimed=None)
         self._told, self._since = 0, (0, 0)
 
-    def _steps(self, old: str | None, new: str, tail: Sequence[Record], committed: int) -> None:
+    def _steps(self, old: str, new: str, tail: Sequence[Record], committed: int) -> None:
         """Brings every path from its blob at `old` to its blob at `new`, with what lay between.
 
         What the log told and is committed by now is in `new`, or on a branch that a person has left; then it goes.
@@ -234,9 +275,9 @@ class CatchUp:
             blob = final[path] if path in final else repository.blob_at(new, path)
             touched = path in final or path in between
             steps = _versions(path, blob, between.get(path, []), newest) if touched else []
-            if old is None or not self._known(path, before.get(path, blob), steps, told.get(path, [])):
+            if not self._known(path, before.get(path, blob), steps, told.get(path, [])):
                 plan += steps or [Version(path, blob, newest)]
-        self._carry_out(plan)
+        self._carry_out(plan, len(plan))
 
     def _known(self, path: str, held: str | None, steps: Sequence[Version], told: Sequence[Version]) -> bool:
         """Whether the log has told these steps already; if it told something else, that is taken back.
@@ -260,17 +301,18 @@ class CatchUp:
         self._again.add(path)
         return False
 
-    def _carry_out(self, plan: Sequence[Version]) -> None:
-        store = self._repository.store
-        for at in range(0, len(plan), _BATCH):
-            part = plan[at : at + _BATCH]
+    def _carry_out(self, plan: Iterable[Version], files: int) -> None:
+        """Takes in these states; they are of about so many `files`."""
+        store, states, done = self._repository.store, iter(plan), 0
+        while part := list(islice(states, _BATCH)):
             if self._progress:
-                self._progress("reading notes", at, len(plan))
+                self._progress("reading notes", done, max(files, done))
             found = iter(list(store.get_many([version.blob for version in part if version.blob is not None])))
             items = [next(found) if version.blob is not None else None for version in part]
             self._filler.steps([(v, item.data if item else None) for v, item in zip(part, items, strict=True)])
-        if self._progress and plan:
-            self._progress("reading notes", len(plan), len(plan))
+            done += len(part)
+        if self._progress and done:
+            self._progress("reading notes", done, done)
 
     # The log and the ledger
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
+from memoranda.index.beside import Beside
 from memoranda.index.catalog import Catalog
 from memoranda.index.feeding import documents
 from memoranda.index.vectors import VectorIndex
@@ -30,7 +32,7 @@ def bring(
         live: dict[str, int] = dict(rows)  # 1: live, 0: a former state, -1: forgotten
         held = vectors.known([key for key in live if live[key] == 0])
         wanted = [k for k in live if live[k] > 0 or (not live[k] and k not in held)]
-        rest = _add_many(catalog, vectors, wanted, progress, batch)
+        rest = _add_many(catalog, vectors, iter(wanted), len(wanted), progress, batch)
         return vectors.apply(
             add=documents(catalog, rest), retire=[key for key in live if live[key] == 0],
             drop=vectors.known([key for key in live if live[key] < 0]), state=reached,
@@ -42,30 +44,27 @@ def _compare(
     catalog: Catalog, vectors: VectorIndex, reached: dict[str, str], progress: Progress | None, batch: int
 ) -> int:
     """The catalog was made again, or the vectors never were: what has a vector already is not embedded again."""
-    db = catalog.db
-    # What is forgotten of a journal keeps its place in the catalog, and no words.
-    query = "SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries WHERE text != ''"
-    live = {r[0] for r in db.execute(query)}
-    former = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 0")} - live
-    wanted = sorted(live | former)
-    held = vectors.keys()
-    rest = _add_many(catalog, vectors, [key for key in wanted if key not in held], progress, batch)
+    beside = Beside(catalog, vectors.keys())
+    about = catalog.documents() if progress else 0
+    rest = _add_many(catalog, vectors, beside.missing(), about, progress, batch)
     return vectors.apply(
-        add=documents(catalog, rest), retire=sorted(former), revive=sorted(live & held),
-        drop=held - set(wanted), state=reached,
+        add=documents(catalog, rest), retire=beside.former(), revive=beside.again, drop=beside.gone, state=reached,
     ).dropped  # fmt: skip
 
 
 def _add_many(
-    catalog: Catalog, vectors: VectorIndex, keys: Sequence[str], progress: Progress | None, batch: int
+    catalog: Catalog, vectors: VectorIndex, keys: Iterator[str], about: int, progress: Progress | None, batch: int
 ) -> Sequence[str]:
-    """Adds all but the last few, with a commit between; returns those that are left to be added."""
-    at = 0
-    while len(keys) - at > batch:
+    """Adds all but the last few, with a commit between; returns those that are left to be added.
+
+    `about` is how many there are, for who waits.
+    """
+    part, done = list(islice(keys, batch)), 0
+    while following := list(islice(keys, batch)):
         if progress:
-            progress("embedding", at, len(keys))
-        vectors.apply(add=documents(catalog, keys[at : at + batch]))
-        at += batch
-    if progress and at:
-        progress("embedding", len(keys), len(keys))
-    return keys[at:]
+            progress("embedding", done, max(done, about))
+        vectors.apply(add=documents(catalog, part))
+        part, done = following, done + len(part)
+    if progress and done:
+        progress("embedding", done, done)
+    return part

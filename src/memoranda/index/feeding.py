@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from memoranda.home.erasing.blanking import erased_on
+from memoranda.index.beside import Beside
 from memoranda.index.catalog import Catalog
 from memoranda.index.documents import Document
 from memoranda.index.lexical import LexicalIndex
@@ -102,38 +104,38 @@ class Feeding:
         gone = [key for key in live if live[key] == 0]
         out = {key for key in live if live[key] < 0}
         known = self._lexical.known(gone) | out
-        rest = self._add_many([key for key in live if key not in known])  # adding a document that is known revives it
+        fresh = [key for key in live if key not in known]  # adding a document that is known revives it
+        rest = self._add_many(iter(fresh), len(fresh))
         drop = self._lexical.known(out) if out else ()
         self._lexical.apply(add=documents(self._catalog, rest), retire=gone, drop=drop, state=self._state(last))
 
     def _reconcile(self, last: int) -> None:
         """The catalog was made again: what the content index has already need not be analysed a second time."""
-        db = self._catalog.db
-        live = {
-            r[0]
-            for r in db.execute("SELECT key FROM notes WHERE live = 1 UNION SELECT key FROM entries WHERE text != ''")
-        }
-        former = {r[0] for r in db.execute("SELECT key FROM notes WHERE live = 0")} - live
-        wanted = sorted(live | former)
-        known = self._lexical.known(wanted)
-        rest = self._add_many([key for key in wanted if key not in known])
+        beside = Beside(self._catalog, self._lexical.keys())
+        rest = self._add_many(beside.missing(), self._catalog.documents() if self._progress else 0)
         self._lexical.apply(
-            add=documents(self._catalog, rest), retire=[key for key in wanted if key in former],
-            revive=sorted(live & known), drop=self._lexical.keys() - set(wanted), state=self._state(last),
+            add=documents(self._catalog, rest), retire=beside.former(), revive=beside.again, drop=beside.gone,
+            state=self._state(last),
         )  # fmt: skip
 
-    def _add_many(self, keys: Sequence[str]) -> Sequence[str]:
-        """Adds the documents of these keys when they are many; returns those that are left to be added."""
-        if len(keys) < _worth_a_bulk():
-            return keys
+    def _add_many(self, keys: Iterator[str], about: int) -> Sequence[str]:
+        """Adds the documents of these keys when they are many; returns those that are left to be added.
+
+        `about` is how many there are, for who waits.
+        """
+        few = list(islice(keys, _worth_a_bulk()))
+        if len(few) < _worth_a_bulk():
+            return few
+        keys, done = chain(few, keys), 0
         bulk: Bulk | None = None
-        for at in range(0, len(keys), _BATCH):
+        while batch := list(islice(keys, _BATCH)):
             if self._progress:
-                self._progress("indexing", at, len(keys))
-            bulk = self._gathered(bulk, keys[at : at + _BATCH])
+                self._progress("indexing", done, max(done, about))
+            bulk = self._gathered(bulk, batch)
+            done += len(batch)
         self._lexical.apply(bulk=bulk)
         if self._progress:
-            self._progress("indexing", len(keys), len(keys))
+            self._progress("indexing", done, done)
         return ()
 
 

@@ -35,6 +35,7 @@ from memoranda.index.testimony import Review, vouched
 from memoranda.index.vectors import VectorIndex
 from memoranda.notes.times import format_instant
 
+_WORTHWHILE = 2048  # documents that are embedded ahead together, so that they make whole chunks
 MODELS = "models"  # the directory of `.memoranda/` for what models need and no index is
 
 
@@ -234,7 +235,8 @@ class Indexes:
     def ahead(self, *, last: bool = False) -> None:
         """A catch-up while many notes are being written: what the log says, and not yet what becomes of it in Git.
 
-        `catch_up` afterwards finds little to do. Two processes can share it: `ahead_catalog`, `ahead_content`.
+        `catch_up` afterwards finds little to do. Processes can share it: `ahead_catalog`, `ahead_content`,
+        `ahead_vectors`.
         """
         self.ahead_catalog()
         self.ahead_content(last=last)
@@ -256,6 +258,21 @@ class Indexes:
                 self._gathering = None
             else:
                 self._gathering.gather()
+
+    def ahead_vectors(self, *, last: bool = False) -> None:
+        """As `ahead_content`, of the vectors that a recall waits for. IndexDamaged, Unavailable, IndexBusy."""
+        with self.lock:
+            self._reopen_if_deleted()
+            part = self.active().vectors
+            if part is None or part not in self.active().awaited or (index := self.opened(part)) is None:
+                return
+            if last or self._behind(index) >= _WORTHWHILE:
+                part.bring(self.catalog, index, self._identity(), self._progress)
+
+    def _behind(self, index: ContentIndex) -> int:
+        """How much the feed says that an index has not heard."""
+        (told,) = self.catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()
+        return int(told) - int(index.state().get("feed", "0"))
 
     def look_again_for_forgotten(self) -> None:
         """A key has come: what could not be compared before is compared at the next catch-up."""

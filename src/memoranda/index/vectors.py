@@ -45,6 +45,7 @@ LIVE, RETIRED, DROPPED = 0, 1, 2
 _OPEN = 256  # documents up to which a chunk takes more
 _CHUNK = 1024  # documents of a chunk when many come at once
 _NEAREST = 256  # codes whose vectors are compared: holds 85 % of the thirty nearest of 6,000, all of them of 600
+_FEW = 8  # vectors for which numpy is slower
 _PLAIN = 100_000  # documents up to which plain Python takes less than importing numpy
 
 _SCHEMA = """
@@ -261,7 +262,7 @@ class VectorIndex:
             (
                 size + len(rows), status + bytes(len(rows)), keys + b"".join(key for key, _, _ in rows),
                 kinds + b"".join(kind.to_bytes(4, "little") for _, kind, _ in rows),
-                norms + b"".join(_norm(vector).to_bytes(4, "little") for _, _, vector in rows),
+                norms + _norms_of([vector for _, _, vector in rows]),
                 codes + b"".join(code_of(vector) for _, _, vector in rows), chunk,
             ),
         )  # fmt: skip
@@ -387,7 +388,7 @@ class VectorIndex:
         size = sum(map(mul, asked, asked))
         numbers = [number for _, number in named]
         vectors, norms = self._vectors(numbers), _norms(view, numbers)
-        if "numpy" in sys.modules and len(vectors) > 8:
+        if "numpy" in sys.modules and len(vectors) > _FEW:
             from memoranda.index import _near
 
             products = _near.products(asked, vectors, norms)
@@ -439,6 +440,15 @@ def code_of(vector: bytes) -> bytes:
 
 
 _SIGNS = bytes(49 if 0 < number < 128 else 48 for number in range(256))
+
+
+def _norms_of(vectors: Sequence[bytes]) -> bytes:
+    """The scalar product of each vector with itself, as they are stored."""
+    if "numpy" in sys.modules and len(vectors) > _FEW:
+        from memoranda.index._near import norms
+
+        return norms(vectors)
+    return b"".join([_norm(vector).to_bytes(4, "little") for vector in vectors])
 
 
 def _norm(vector: bytes) -> int:

@@ -1,6 +1,6 @@
 """The processes that keep the indexes up while a long import writes, so that the work is spread over the cores.
 
-One follows the log with the catalog, another the catalog with the content index. Each says nothing, and looks again
+One follows the log with the catalog, the others the catalog: with the words, and with the vectors. Each says nothing, and looks again
 whenever something comes on its standard input. Whatever they did not do, the importing process does itself at the end,
 so that a follower that fails costs time and nothing else.
 """
@@ -11,6 +11,7 @@ import os
 import select
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -26,7 +27,7 @@ _SECONDS = 0.1  # between two looks
 class Follower:
     """One of the processes, for the time of a `with`; `call` tells it that there is something new.
 
-    `part` is "catalog" or "content".
+    `part` is "catalog", "content" or "vectors".
     """
 
     def __init__(self, root: Path, keys: Path, part: str) -> None:
@@ -75,7 +76,7 @@ def main(root: str, keys: str, part: str) -> None:
         if part == "catalog":
             _follow_log(indexes)
         else:
-            _follow_catalog(indexes)
+            _follow_catalog(indexes.ahead_content if part == "content" else indexes.ahead_vectors)
     finally:
         indexes.close()
         repository.store.close()
@@ -89,14 +90,14 @@ def _follow_log(indexes: Indexes) -> None:
     indexes.ahead_catalog()
 
 
-def _follow_catalog(indexes: Indexes) -> None:
+def _follow_catalog(ahead: Callable[..., None]) -> None:
     """Looks now and then without being told: the catalog says nothing when it has moved."""
     while True:
         told, _, _ = select.select([sys.stdin], [], [], _SECONDS)
         if told and not os.read(sys.stdin.fileno(), 4096):
             break
-        indexes.ahead_content()
-    indexes.ahead_content(last=True)
+        ahead()
+    ahead(last=True)
 
 
 if __name__ == "__main__":

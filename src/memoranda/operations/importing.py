@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,19 +91,18 @@ def _take_all(run: _Run, files: Sequence[str], progress: Progress | None) -> Non
         indexes.ahead(last=True)
         return
     place = repository.root, repository.keys.folder
-    with (
-        Follower(*place, "catalog") as catalog,
-        Follower(*place, "content") as content,
-        Scanner(run.source, run.rules) as scanner,
-    ):
+    parts = ["catalog", "content", *(["vectors"] if indexes.vectors is not None else [])]
+    with ExitStack() as stack:
+        followers = [stack.enter_context(Follower(*place, part)) for part in parts]
+        scanner = stack.enter_context(Scanner(run.source, run.rules))
 
         def written() -> None:
-            catalog.call()
-            content.call()
+            for follower in followers:
+                follower.call()
 
         run.written, run.scanner = written, scanner
         _take_each(run, files, progress)
-        for follower in (catalog, content):
+        for follower in followers:
             if (complaint := follower.finish()) is not None:
                 indexes.notices.append(f"A second process of the import failed: {complaint}")
 

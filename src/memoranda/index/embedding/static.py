@@ -16,7 +16,7 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.machinery import PathFinder
 from itertools import chain, repeat
@@ -42,6 +42,7 @@ _VOCABULARY = "tokenizers/l2_supercat_tokenizer_config.json"
 _VERSION = 1  # of how words are found, cut into pieces and summed
 _SCALE = 2048  # of the table's numbers, of which the largest is 8.02, to 16-bit integers
 _LONGEST = 24  # characters of a piece
+_ALONE = 1  # of a piece with two characters that no longer one begins with
 _START = "\u2581"  # before the first piece of a word
 _FEW = 24  # texts for which numpy is not imported
 _BATCH = 512
@@ -78,7 +79,7 @@ class StaticEmbedder:
     def __init__(self, folder: Path, directory: Path) -> None:
         self._folder = folder
         self._directory = directory
-        self._words: dict[str, tuple[int, ...]] = {}  # word -> its pieces
+        self._words = _Words(self._pieces_of)
         self._asked: dict[str, array[int]] = {}  # word of a question -> its vector
 
     def embed(self, passages: Sequence[Passage]) -> list[bytes]:
@@ -92,7 +93,7 @@ class StaticEmbedder:
     def embed_question(self, text: str, weigh: Weigh) -> bytes:
         total: Sequence[float] = [0.0] * DIMENSIONS
         for word in _WORD.findall(text):
-            pieces = self._pieces(word)
+            pieces = self._words[word]
             weight = weigh(word) if pieces else 0.0
             if weight:
                 vector = self._asked.get(word)
@@ -141,14 +142,16 @@ class StaticEmbedder:
             wide = len(pieces) > _WIDE
             if pieces:
                 sums[n] = matrix.take(pieces, axis=0).sum(axis=0, dtype=np.int64 if wide else np.int32)
-        most = np.maximum(np.abs(sums).max(axis=1, keepdims=True), 1)
-        raw = ((254 * sums + most) // (2 * most)).astype(np.int8).tobytes()
+        # In whole numbers it would be (254 * sums + most) // (2 * most). Numbers of this size are exact as floats, and a
+        # quotient that is no whole number is further from one than rounding reaches; dividing floats is much faster.
+        exact = sums.astype(np.float64)
+        most = np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1)
+        raw = np.floor((254 * exact + most) / (2 * most)).astype(np.int8).tobytes()
         return [raw[at : at + DIMENSIONS] for at in range(0, len(raw), DIMENSIONS)]
 
     def _all_pieces(self, passage: Passage) -> list[int]:
         words = _WORD.findall(f"{passage.title}\n{passage.text}")
-        known = self._words
-        return list(chain.from_iterable([known[w] if w in known else self._pieces(w) for w in words]))
+        return list(chain.from_iterable(map(self._words.__getitem__, words)))
 
     def _sum(self, pieces: Sequence[int]) -> Sequence[int]:
         table, start = self._table
@@ -158,20 +161,14 @@ class StaticEmbedder:
             total = list(map(add, total, [round(number * _SCALE) for number in numbers]))
         return total
 
-    def _pieces(self, word: str) -> tuple[int, ...]:
-        """The pieces of a word; none for a small one."""
-        found = self._words.get(word)
-        if found is None:
-            found = () if fold(word) in _SMALL else tuple(self._pieces_of(_START + word))
-            self._words[word] = found
-        return found
-
     def _pieces_of(self, word: str) -> Iterator[int]:
         """The longest piece that a word begins with, then the longest that follows; what is no piece is passed over."""
-        find = self._lookup.__getitem__
+        lookup = self._lookup
+        find, longest = lookup.__getitem__, lookup.longest
         at = 0
         while at < len(word):
-            for end in range(min(len(word), at + _LONGEST), at, -1):
+            most = longest.get(word[at : at + 2], _ALONE) if longest else _LONGEST
+            for end in range(min(len(word), at + most), at, -1):
                 piece = find(word[at:end])
                 if piece is not None:
                     if word[at:end] != _START:
@@ -210,8 +207,23 @@ class StaticEmbedder:
         return _Pieces(path.read_bytes())
 
 
+class _Words(dict[str, tuple[int, ...]]):
+    """Word -> its pieces; none for a small one."""
+
+    def __init__(self, pieces_of: Callable[[str], Iterable[int]]) -> None:
+        super().__init__()
+        self._pieces_of = pieces_of
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        found = self[word] = () if fold(word) in _SMALL else tuple(self._pieces_of(_START + word))
+        return found
+
+
 class _Pieces(dict[str, "int | None"]):
-    """Piece -> its place in the table. In a file, sorted, since reading the package's own list takes 25 ms."""
+    """Piece -> its place in the table. In a file, sorted, since reading the package's own list takes 25 ms.
+
+    When all of them are loaded, `longest` says how long a piece with these first two characters can be.
+    """
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -220,6 +232,7 @@ class _Pieces(dict[str, "int | None"]):
         self._places = array("I", data[8 + 4 * count : 8 + 8 * count])
         self._bytes = data[8 + 8 * count :]
         self._whole = False
+        self.longest: dict[str, int] = {}
         if len(self._bytes) != size or len(self._ends) != count:
             raise IndexDamaged("The list of pieces is damaged.", remedy="Run `memoranda index rebuild`.")
 
@@ -233,7 +246,9 @@ class _Pieces(dict[str, "int | None"]):
         """All of them at once, for many words; a miss is a miss from then on."""
         starts = [0, *self._ends[:-1]]
         for start, end, place in zip(starts, self._ends, self._places, strict=True):
-            self[self._bytes[start:end].decode()] = place
+            piece = self._bytes[start:end].decode()
+            self[piece] = place
+            self.longest[piece[:2]] = max(self.longest.get(piece[:2], 0), len(piece))
         self._whole = True
 
     def _found(self, piece: bytes) -> int | None:

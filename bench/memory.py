@@ -45,8 +45,8 @@ def _megabytes(what: str, process: str = "self") -> float:
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-    row = next(line for line in status.read_text().splitlines() if line.startswith(what))
-    return int(row.split()[1]) / 1024
+    rows = [line for line in status.read_text().splitlines() if line.startswith(what)]
+    return int(rows[0].split()[1]) / 1024 if rows else 0.0  # one that has just ended has none
 
 
 def _work(root: Path) -> None:

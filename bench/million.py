@@ -10,7 +10,6 @@ Git's index, which a process that watches the folder does once.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import sqlite3
@@ -18,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -29,7 +28,6 @@ from bench._common import (
     Options,
     at_most,
     context,
-    discard,
     elapsed,
     environment,
     keys,
@@ -44,11 +42,9 @@ from bench._common import (
     tell,
     texts,
 )
-from memoranda.context import Context
 from memoranda.home.draft import Draft
 from memoranda.home.layout import layout_of
 from memoranda.home.repository import Repository
-from memoranda.index.indexes import Indexes
 from memoranda.index.recipes import STATIC, WORDS, default_name
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember
@@ -260,7 +256,9 @@ def _asked(root: Path, size: int, recipe: str, fts: sqlite3.Connection, options:
 
         times, bare = pairs(ours, yard, options.samples(100))
         bounds = _RECALL.get(size) if recipe == STATIC else None
-        measured = ((f"recall p{p}, {size:,} notes, {recipe}", percentile(times, p), percentile(bare, p)) for p in (50, 95))
+        measured = (
+            (f"recall p{p}, {size:,} notes, {recipe}", percentile(times, p), percentile(bare, p)) for p in (50, 95)
+        )
         for n, (what, mine, theirs) in enumerate(measured):
             if bounds:
                 yield at_most(what, mine, bounds[n], "ms", "FTS5, OR, Porter", theirs)
@@ -281,5 +279,12 @@ def _one_more(space: object, size: int, recipe: str, options: Options) -> Iterat
         view = recall(context(), space, text.split()[-1])  # type: ignore[arg-type]
         found.append((time.perf_counter() - started) * 1000)
         missed += not any(text in item.text for item in view.items)
-    yield Line(f"one note more, {size:,} notes, {recipe}: found", 20 - missed, "of 20", bound="the same call", met=not missed)
-    yield Line("  p50 of that recall", median(found), "ms", note=f"the largest {max(found):.1f} ms; remember p50 {median(kept):.1f} ms")
+    yield Line(
+        f"one note more, {size:,} notes, {recipe}: found", 20 - missed, "of 20", bound="the same call", met=not missed
+    )
+    yield Line(
+        "  p50 of that recall",
+        median(found),
+        "ms",
+        note=f"the largest {max(found):.1f} ms; remember p50 {median(kept):.1f} ms",
+    )

@@ -126,22 +126,35 @@ def test_long_work_shows_its_progress_on_a_terminal_only(person: Person) -> None
     folder.mkdir()
     for number in range(300):
         (folder / f"{number}.md").write_text(f"Number {number}.\n".ljust(7000, "\n"))  # half of them are a megabyte
-    home = person.home()
+    home = str(person.home())
+    answer, shown = at_a_terminal(person, "import", str(folder), "--home", home)
+    assert "importing files: 150 of 300 (50 %)" in shown and shown.endswith("\r\x1b[K")
+    assert answer.startswith("Took 300 files")
+    answer, shown = at_a_terminal(person, "index", "rebuild", "--home", home)
+    assert "reading notes: 0 of 304 (0 %)" in shown and "reading notes: 300 of 300 (100 %)" in shown
+    answer, shown = at_a_terminal(person, "index", "rebuild", "--json", "--home", home)
+    assert json.loads(answer)["homes"] and shown == ""
+    assert person.run("import", str(folder), "--home", home).stderr == ""
+
+
+def at_a_terminal(person: Person, *words: str) -> tuple[str, str]:
+    """(standard output, standard error) of a command whose standard error is a terminal; no progress is too quick."""
     code = (
         "from memoranda.faces.cli import frame, main; frame.Progress._AFTER = frame.Progress._EVERY = 0.0; "
-        f"main(['import', {str(folder)!r}, '--home', {str(home)!r}])"
+        f"main({list(words)!r})"
     )
     leader, follower = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-c", "import memoranda.faces.cli.frame; " + code],
         env=person.env, cwd=person.work, stdout=subprocess.PIPE, stderr=follower, timeout=60, check=True,
     )  # fmt: skip
+    os.write(follower, b"\0")  # where it ends
+    shown = b""
+    while not shown.endswith(b"\0"):
+        shown += os.read(leader, 100_000)
     os.close(follower)
-    shown = os.read(leader, 100_000).decode()
     os.close(leader)
-    assert "importing files: 150 of 300 (50 %)" in shown and shown.endswith("\r\x1b[K")
-    assert done.stdout.decode().startswith("Took 300 files")
-    assert person.run("import", str(folder), "--home", str(home)).stderr == ""
+    return done.stdout.decode(), shown[:-1].decode()
 
 
 @pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])

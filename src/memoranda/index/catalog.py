@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -35,6 +36,7 @@ WHAT = "The catalog"
 
 _SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
 _SPANS = 130  # of three parameters each, in one SQL statement
+_ROOM = (("cache_size", -131_072), ("wal_autocheckpoint", 4096))  # kibibytes (below zero), pages
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
 
 
@@ -72,10 +74,21 @@ class Catalog:
                 raise
         return Catalog(db, directory)
 
-    def make_room(self) -> None:
-        """For a process that writes much: holds more pages in memory, and carries them into the file less often."""
-        self.db.execute("PRAGMA cache_size = -32768")
-        self.db.execute("PRAGMA wal_autocheckpoint = 4096")
+    @contextmanager
+    def roomy(self) -> Iterator[None]:
+        """For who writes much: more pages are held in memory meanwhile, and carried into the file less often.
+
+        Ids and digests come in any order: what has no room is written and read again for each of them.
+        """
+        kept = [self.db.execute(f"PRAGMA {name}").fetchone()[0] for name, _ in _ROOM]
+        for name, size in _ROOM:
+            self.db.execute(f"PRAGMA {name} = {size}")
+        try:
+            yield
+        finally:
+            for (name, _), size in zip(_ROOM, kept, strict=True):
+                self.db.execute(f"PRAGMA {name} = {size}")
+            self.db.execute("PRAGMA shrink_memory")
 
     def close(self) -> None:
         self.db.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -76,7 +77,8 @@ class CatchUp:
             return CaughtUp(snapshot, False)
         if not self._ours(snapshot, ledger):
             repository.keep_ledger()
-        with transaction(catalog.db):
+        much = catalog.roomy() if catalog.state("commit") is None else nullcontext()
+        with much, transaction(catalog.db):
             # Seen again now that nobody else writes: another process may have gone further while we waited.
             snapshot, ledger = repository.snapshot(), repository.store.ref(LEDGER_REF)
             changed, rebuilt = not self._reflects(snapshot, ledger), None
@@ -210,7 +212,6 @@ class CatchUp:
 
     def _everything(self, new: str) -> None:
         """Fills the empty catalog with all that Git remembers, one commit after the other, and never holds it whole."""
-        self._catalog.make_room()
         store, ours = self._repository.store, self._repository.ours
         files = store.count(new) if self._progress else 0
         newest = datetime.fromtimestamp(0, UTC)

@@ -263,11 +263,18 @@ class Indexes:
         """As `ahead_content`, of the vectors that a recall waits for. IndexDamaged, Unavailable, IndexBusy."""
         with self.lock:
             self._reopen_if_deleted()
-            part = self.active().vectors
-            if part is None or part not in self.active().awaited or (index := self.opened(part)) is None:
+            part = self._awaited_vectors()
+            if part is None or (index := self.opened(part)) is None:
                 return
             if last or self._behind(index) >= _WORTHWHILE:
                 part.bring(self.catalog, index, self._identity(), self._progress)
+
+    def awaits_vectors(self) -> bool:
+        """Whether there are vectors that a recall waits for."""
+        return (part := self._awaited_vectors()) is not None and self.opened(part) is not None
+
+    def _awaited_vectors(self) -> Part | None:
+        return next((part for part in self.active().awaited if part.recipe.name == "vectors"), None)
 
     def _behind(self, index: ContentIndex) -> int:
         """How much the feed says that an index has not heard."""

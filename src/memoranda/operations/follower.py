@@ -83,11 +83,11 @@ def main(root: str, keys: str, part: str) -> None:
 
 
 def _follow_log(indexes: Indexes) -> None:
-    indexes.catalog.make_room()
-    while os.read(sys.stdin.fileno(), 4096):
+    with indexes.catalog.roomy():
+        while os.read(sys.stdin.fileno(), 4096):
+            indexes.ahead_catalog()
+            indexes.repository.let_go(int(indexes.catalog.state("seq") or 0))
         indexes.ahead_catalog()
-        indexes.repository.let_go(int(indexes.catalog.state("seq") or 0))
-    indexes.ahead_catalog()
 
 
 def _follow_catalog(ahead: Callable[..., None]) -> None:

@@ -91,7 +91,7 @@ def _take_all(run: _Run, files: Sequence[str], progress: Progress | None) -> Non
         indexes.ahead(last=True)
         return
     place = repository.root, repository.keys.folder
-    parts = ["catalog", "content", *(["vectors"] if indexes.vectors is not None else [])]
+    parts = ["catalog", "content", *(["vectors"] if indexes.awaits_vectors() else [])]
     with ExitStack() as stack:
         followers = [stack.enter_context(Follower(*place, part)) for part in parts]
         scanner = stack.enter_context(Scanner(run.source, run.rules))

@@ -175,7 +175,7 @@ class Frame:
         self._context: Context | None = None
         self._secrets: dict[str, str] | None = None
         self.told_notices = False  # whether the answer itself says which Homes were left out
-        self.progress: local.Progress | None = Progress() if sys.stderr.isatty() else None
+        self.progress: local.Progress | None = Progress() if sys.stderr.isatty() and not self.json else None
 
     @property
     def context(self) -> Context:

@@ -44,8 +44,9 @@ _SCALE = 2048  # of the table's numbers, of which the largest is 8.02, to 16-bit
 _LONGEST = 24  # characters of a piece
 _ALONE = 1  # of a piece with two characters that no longer one begins with
 _START = "\u2581"  # before the first piece of a word
-_FEW = 24  # texts for which numpy is not imported
+_FEW = 24  # texts for which numpy is not imported, nor the whole table read
 _BATCH = 512
+_BLOCK = 1024
 _MOST_WORDS = 200_000  # whose pieces are kept
 _MOST_ASKED = 4_000  # 4 MB
 _WIDE = 100_000  # pieces whose sum may need more than 32 bits
@@ -131,17 +132,18 @@ class StaticEmbedder:
     def _many(self, passages: Sequence[Passage]) -> list[bytes]:
         import numpy as np
 
-        if not self._words:
+        much = len(passages) > _FEW
+        if much and not self._lookup.longest:
             self._lookup.load()
         if len(self._words) > _MOST_WORDS:
             self._words.clear()
-        matrix = self._matrix
         sums = np.zeros((len(passages), DIMENSIONS), np.int64)
         for n, passage in enumerate(passages):
             pieces = self._all_pieces(passage)
             wide = len(pieces) > _WIDE
             if pieces:
-                sums[n] = matrix.take(pieces, axis=0).sum(axis=0, dtype=np.int64 if wide else np.int32)
+                rows = self._matrix[pieces] if much else _whole(self._mapped_matrix[pieces])
+                sums[n] = rows.sum(axis=0, dtype=np.int64 if wide else np.int32)
         # In whole numbers it would be (254 * sums + most) // (2 * most). Numbers of this size are exact as floats, and a
         # quotient that is no whole number is further from one than rounding reaches; dividing floats is much faster.
         exact = sums.astype(np.float64)
@@ -183,9 +185,18 @@ class StaticEmbedder:
         """The table as whole numbers: (pieces, dimensions)."""
         import numpy as np
 
+        matrix = np.empty((_PIECES, DIMENSIONS), np.int16)
+        for first in range(0, _PIECES, _BLOCK):  # all at once would take 100 MB for a moment
+            matrix[first : first + _BLOCK] = _whole(self._mapped_matrix[first : first + _BLOCK])
+        return matrix
+
+    @cached_property
+    def _mapped_matrix(self) -> npt.NDArray[np.float16]:
+        """The table as it lies in the file: a process that embeds a text now and then holds no other."""
+        import numpy as np
+
         table, start = self._table
-        floats = np.frombuffer(table, "<f2", _PIECES * DIMENSIONS, start).astype(np.float32)
-        return np.rint(floats * _SCALE).astype(np.int16).reshape(_PIECES, DIMENSIONS)
+        return np.frombuffer(table, "<f2", _PIECES * DIMENSIONS, start).reshape(_PIECES, DIMENSIONS)
 
     @cached_property
     def _table(self) -> tuple[mmap.mmap, int]:
@@ -205,6 +216,13 @@ class StaticEmbedder:
             self.check()
             _write_pieces(self._folder / _VOCABULARY, path)
         return _Pieces(path.read_bytes())
+
+
+def _whole(floats: npt.NDArray[np.float16]) -> npt.NDArray[np.int16]:
+    import numpy as np
+
+    found: npt.NDArray[np.int16] = np.rint(floats.astype(np.float32) * np.float32(_SCALE)).astype(np.int16)
+    return found
 
 
 class _Words(dict[str, tuple[int, ...]]):

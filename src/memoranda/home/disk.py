@@ -21,7 +21,8 @@ from memoranda.home.refs import Refs
 from memoranda.home.store import RefMove, TreeChange
 
 _EMPTY_TREE = object_id("tree", b"")
-_DIFFERENCES = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+_HEAD = 52  # bytes before a path in Git's list of a tree: mode, kind, id
+_REGULAR = (b"100644", b"100755")
 _MANY_PACKS = 60
 _LONG = 3600.0  # seconds
 
@@ -103,12 +104,14 @@ class DiskStore:
         self.refs.move(moves)
 
     def changes(self, old: str | None, new: str) -> list[TreeChange]:
-        out = self._git.run(*_DIFFERENCES, old or _EMPTY_TREE, new)
+        out = self._git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old or _EMPTY_TREE, new)
         return read_raw(out.split(b"\0")[:-1])
 
-    def files(self, commit: str) -> Iterator[TreeChange]:
-        fields = self._git.fields(*_DIFFERENCES, _EMPTY_TREE, commit)
-        return (read_row(head, next(fields)) for head in fields)
+    def files(self, commit: str) -> Iterator[tuple[str, str]]:
+        for row in self._git.fields("ls-tree", "-r", "-z", commit):
+            mode, _, blob = row[:_HEAD].split(b" ")
+            if mode in _REGULAR:
+                yield row[_HEAD + 1 :].decode("utf-8", "surrogateescape"), blob.decode()
 
     def count(self, commit: str) -> int:
         return sum(1 for _ in self._git.fields("ls-tree", "-r", "-z", "--name-only", commit))
@@ -201,7 +204,7 @@ def read_row(head: bytes, path: bytes) -> TreeChange:
     return TreeChange(
         path.decode("utf-8", "surrogateescape"),
         old.decode() if before in (b":100644", b":100755") else None,
-        new.decode() if after in (b"100644", b"100755") else None,
+        new.decode() if after in _REGULAR else None,
     )
 
 

@@ -29,6 +29,8 @@ _CONFIG = """[core]
 \tsafecrlf = false
 \tquotePath = false
 \tfsync = committed,index
+\tpackedGitWindowSize = 16m
+\tpackedGitLimit = 64m
 [gc]
 \tauto = 0
 [maintenance]

@@ -64,8 +64,8 @@ class ObjectStore(Protocol):
     def changes(self, old: str | None, new: str) -> list[TreeChange]:
         """The files that differ between two commits or trees, by path."""
 
-    def files(self, commit: str) -> Iterator[TreeChange]:
-        """The files of a commit, each as if it had been made by it, in the order of their paths; read as one goes."""
+    def files(self, commit: str) -> Iterator[tuple[str, str]]:
+        """(path, blob) of the regular files of a commit, in the order of their paths; read as one goes."""
 
     def count(self, commit: str) -> int:
         """How many files a commit has, whatever they are."""

@@ -36,7 +36,7 @@ WHAT = "The catalog"
 
 _SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
 _SPANS = 130  # of three parameters each, in one SQL statement
-_ROOM = (("cache_size", -131_072), ("wal_autocheckpoint", 4096))  # kibibytes (below zero), pages
+_ROOM = (("cache_size", -65_536), ("wal_autocheckpoint", 4096))  # kibibytes (below zero), pages
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
 
 

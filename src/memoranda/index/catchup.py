@@ -226,7 +226,7 @@ class CatchUp:
 
         self._carry_out(told(), files)
         # What is no note says it all in its last state, and a merge may have settled something in its own way.
-        final = ((c.path, c.new) for c in store.files(new) if c.new is not None and c.path in ours)
+        final = (file for file in store.files(new) if file[0] in ours)
         rest = [Version(path, blob, newest) for path, blob in self._otherwise(final)]
         self._carry_out(rest, len(rest))
 

@@ -1,8 +1,8 @@
 """The processes that keep the indexes up while a long import writes, so that the work is spread over the cores.
 
-One follows the log with the catalog, the others the catalog: with the words, and with the vectors. Each says nothing, and looks again
-whenever something comes on its standard input. Whatever they did not do, the importing process does itself at the end,
-so that a follower that fails costs time and nothing else.
+One follows the log with the catalog, the others the catalog: with the words, and with the vectors. Each says nothing,
+and looks again whenever something comes on its standard input. Whatever they did not do, the importing process does
+itself at the end, so that a follower that fails costs time and nothing else.
 """
 
 from __future__ import annotations

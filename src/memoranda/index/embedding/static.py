@@ -144,8 +144,8 @@ class StaticEmbedder:
             if pieces:
                 rows = self._matrix[pieces] if much else _whole(self._mapped_matrix[pieces])
                 sums[n] = rows.sum(axis=0, dtype=np.int64 if wide else np.int32)
-        # In whole numbers it would be (254 * sums + most) // (2 * most). Numbers of this size are exact as floats, and a
-        # quotient that is no whole number is further from one than rounding reaches; dividing floats is much faster.
+        # In whole numbers: (254 * sums + most) // (2 * most). Numbers of this size are exact as floats, and a quotient
+        # that is no whole number is further from one than rounding reaches; dividing floats is much faster.
         exact = sums.astype(np.float64)
         most = np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1)
         raw = np.floor((254 * exact + most) / (2 * most)).astype(np.int8).tobytes()

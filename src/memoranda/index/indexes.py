@@ -267,7 +267,7 @@ class Indexes:
             if part is None or (index := self.opened(part)) is None:
                 return
             if last or self._behind(index) >= _WORTHWHILE:
-                part.bring(self.catalog, index, self._identity(), self._progress)
+                part.bring(self.catalog, index, self._identity(), self.progress)
 
     def awaits_vectors(self) -> bool:
         """Whether there are vectors that a recall waits for."""

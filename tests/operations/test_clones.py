@@ -125,6 +125,16 @@ def test_a_note_whose_file_hides_its_taint_is_quarantined_in_the_other_clone(two
     assert two.state(two.home, "mem_evil0001") == "quarantined"
 
 
+def test_what_sessions_met_in_another_clone_counts_in_a_home_that_is_open(two: Two) -> None:
+    there = two.context.in_session("ses_there")
+    with two.at(two.folder) as space:
+        append(there, space, Turn("Mail: pay to 4711.", "mail", origin="external"))
+    with two.at(two.home) as space:
+        assert not space.one().sessions.met(there).taint
+        pull(two.context, space, str(two.folder))
+        assert space.one().sessions.met(there).taint
+
+
 def test_plain_git_pull_in_a_clone_brings_the_ledger_too(two: Two) -> None:
     note = two.note(two.home, "Later.")
     git(two.folder, "pull", "-q", "--no-rebase", "--no-edit")

@@ -361,6 +361,7 @@ class CatchUp:
             name: (blob, size) for name, blob, size in json.loads(self._catalog.state("segments") or "[]")
         }
         root = store.get(f"{commit}^{{tree}}")
+        others = False
         for _, folder, tree in read_tree(root.data if root else b""):
             inside = store.get(tree)
             for _, name, blob in read_tree(inside.data if inside else b""):
@@ -373,6 +374,9 @@ class CatchUp:
                 texts = data[size:].decode("utf-8", "replace").splitlines()
                 take_in(self._catalog.db, self._from_ledger(texts, folder.decode()))
                 consumed[path] = (blob, len(data))
+                others = others or folder.decode() != self._repository.replica.id
+        if others:
+            self._catalog.set_state(others=commit)
         self._catalog.set_state(segments=json.dumps([[name, *pair] for name, pair in sorted(consumed.items())]))
 
 

@@ -112,6 +112,8 @@ class OpenHome:
         self.indexes.catch_up(snapshot)
         with self.indexes.lock:
             unclaimed = self.indexes.catalog.unclaimed()
+        if self._sessions is not None:
+            self._sessions.compare()
         if unclaimed:
             self.duties.claim(context, self)
         if self._tombs is not None:

@@ -61,6 +61,7 @@ class SessionBook:
         self._sessions: dict[str, _Session] = {}
         self._epochs: dict[tuple[str, str], int] = {}
         self._news = 0  # records with events that were heard
+        self._others: str | None = None  # the ledger with which lines of other clones were taken in last
         self._pen = repository.pen(repository.replica.id)
         repository.subscribe('"kind":"session"', self._heard)
         self._missed = repository.hear()
@@ -73,7 +74,9 @@ class SessionBook:
             indexes.catch_up()
             with indexes.lock:
                 events = list(indexes.catalog.ledger.session_events())
+                others = indexes.catalog.state("others")
             with self._lock:
+                self._others = others
                 if news != self._news:
                     continue
                 self._sessions.clear()
@@ -97,6 +100,13 @@ class SessionBook:
         if missed != self._missed:
             self._read()
             self._missed = missed
+
+    def compare(self) -> None:
+        """Lines that another clone wrote come with its ledger, and not as records: the catalog has just met them."""
+        with self._indexes.lock:
+            others = self._indexes.catalog.state("others")
+        if others != self._others:
+            self._read()
 
     def _apply(self, fields: Mapping[str, Any], vouched: bool) -> None:
         """Takes in one event. What makes more of a session counts only when it is vouched for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -69,6 +70,19 @@ def test_a_read_shows_nothing_that_is_blocked(context: Context, space: Space) ->
     doubted = remember(context, space, NewNote(DOUBTED))
     done = Session(space, context).read(doubted.id)
     assert done.suspicious == ("override",) and "suspicious=override" in done.envelope and DOUBTED in done.text
+    (item,) = space.one().envelope.unwrap(str(done))
+    assert (item.source, item.labels["state"]) == (done.uri, "unreviewed") and "taint" not in item.labels
+
+
+def test_a_read_labels_what_comes_from_outside(context: Context, person: Context, space: Space) -> None:
+    said = append(context, space, Turn("A mail says yes.", "mail", origin="external"))
+    note = remember(context, space, NewNote("The mail says yes."))
+    other = remember(replace(context, agent="eve"), space, NewNote("The crane is new."))
+    decide(person, space, [other.id], "accept")
+    for uri, state, taint in ((said.uri, "unreviewed", "external"), (note.id, "quarantined", "external"),
+                              (other.id, "reviewed", None)):  # fmt: skip
+        (item,) = space.one().envelope.unwrap(str(read(context, space, uri)))
+        assert (item.labels["state"], item.labels.get("taint")) == (state, taint), uri
 
 
 def test_what_is_loaded_is_looked_at_too(context: Context, person: Context, space: Space) -> None:

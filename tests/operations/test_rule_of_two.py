@@ -16,6 +16,7 @@ from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput, NotFound, RuleOfTwo
 from memoranda.home.draft import Change, Draft
 from memoranda.home.settings import Settings
+from memoranda.operations.clones import pull
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.importing import import_folder
 from memoranda.operations.journaling import Turn, append
@@ -221,3 +222,5 @@ def test_an_import_needs_a_person(context: Context, person: Context, space: Spac
     with pytest.raises(RuleOfTwo):
         import_folder(context, space, folder)
     assert import_folder(person, space, folder).taken == 1
+    with pytest.raises(RuleOfTwo):
+        pull(context, space, "https://x.example/salaries-are-paid-on-the-25th")

@@ -61,6 +61,7 @@ def pull(context: Context, space: Space, remote: str | None = None) -> Pulled:
         HomeBusy: somebody's Git is at work. Conflict: a file that is not committed is in the way, or another Home.
     """
     pass_guards(context, Call("import", writes=True, fields=(("remote", remote or ""),), rules=space.one().rules))
+    pass_guards(context, Call("import", scope="project", met=space.met(context, space.one())))  # asks another machine
     home = space.one()
     home.refresh(context)
     before = home.indexes.catalog.count_notes()

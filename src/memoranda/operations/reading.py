@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from memoranda.context import Context
@@ -23,7 +24,7 @@ from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.recall.page import verdict_on
 from memoranda.trust.kept import ended
-from memoranda.trust.standing import believed
+from memoranda.trust.standing import Trust, believed, trust_of
 from memoranda.values import dataclass, replace
 
 VIEWS = ("full", "section", "lines", "outline", "pointer")
@@ -99,19 +100,19 @@ def read(
     _refuse_ended(context, place)
     place = replace(place, text=without_forgotten(context, place.home, place.pointer.path, place.text))
     place = _without_secrets(place)
-    _record_what_is_met(context, place)
-    return _screened(context, place.home, _viewed(place, view, section, lines, budget))
+    labels = _record_what_is_met(context, place)
+    return _screened(context, place.home, _viewed(place, view, section, lines, budget), labels)
 
 
-def _screened(context: Context, home: OpenHome, done: Reading) -> Reading:
+def _screened(context: Context, home: OpenHome, done: Reading, labels: Mapping[str, str]) -> Reading:
     """The reading with what the injection filter says of it, and its envelope."""
     verdict = verdict_on(done.text)
     if verdict.level == "blocked" and not context.person:
         return replace(done, text="", tokens=0, blocked=verdict.reasons)
     envelope = ""
     if done.text:
-        labels = {"view": done.view, "suspicious": ",".join(verdict.reasons)}
-        envelope = home.envelope.wrap(done.id or done.path, done.home, done.text, labels)
+        labels = {**labels, "view": done.view, "suspicious": ",".join(verdict.reasons)}
+        envelope = home.envelope.wrap(done.id or done.path, done.home, done.text, labels, done.uri)
     return replace(done, suspicious=verdict.reasons, envelope=envelope)
 
 
@@ -187,15 +188,27 @@ def _refuse_ended(context: Context, place: _Place) -> None:
         )
 
 
-def _record_what_is_met(context: Context, place: _Place) -> None:
-    """Reading something quarantined or external taints the session; durable before a word of it is given."""
+def _record_what_is_met(context: Context, place: _Place) -> dict[str, str]:
+    """Reading something quarantined or external taints the session; durable before a word of it is given.
+
+    Returns the labels of what is read: how far it may be trusted, and whether it comes from outside.
+    """
     home, pointer = place.home, place.pointer
     if place.row is not None:
         meet(context, home, [place.row])
-    elif is_journal_path(pointer.path) or home.repository.ours.is_note(pointer.path):
-        roots = taint_of_sources([home], [str(pointer)]).roots
-        if roots:
-            home.sessions.raise_taint(context, sorted(roots))
+        trust = _trust(home, place.row)
+        return {"state": trust.state, "taint": ",".join(trust.taint.labels)}
+    if is_journal_path(pointer.path) or home.repository.ours.is_note(pointer.path):
+        taint = taint_of_sources([home], [str(pointer)])
+        if taint.roots:
+            home.sessions.raise_taint(context, sorted(taint.roots))
+        return {"state": "unreviewed", "taint": ",".join(taint.labels)}
+    return {"state": "unclaimed"}
+
+
+@undisturbed
+def _trust(home: OpenHome, row: NoteRow) -> Trust:
+    return trust_of(home.indexes.catalog, [row])[row.blob]
 
 
 def _without_secrets(place: _Place) -> _Place:

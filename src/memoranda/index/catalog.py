@@ -197,6 +197,18 @@ class Catalog:
         for key, title, subject, body, tags, kind, scope in among(self.db, query, keys):
             yield key, title, subject, body, texts_of(tags), kind, scope
 
+    def edged(
+        self, keys: Sequence[str]
+    ) -> Iterator[tuple[str, str, str, str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
+        """(key, body, id, title, subject, links, supersedes, sources) of each of these documents that is a note's."""
+        query = (
+            "SELECT key, body, id, title, subject, links, supersedes, sources FROM notes"
+            " WHERE key IN (?*) GROUP BY key HAVING row = min(row)"
+        )
+        for *plain, links, supersedes, sources in among(self.db, query, keys):
+            key, body, note_id, title, subject = plain
+            yield key, body, note_id, title, subject or "", texts_of(links), texts_of(supersedes), texts_of(sources)
+
     def by_id(self, note_id: str, known_at: datetime | None = None) -> list[NoteRow]:
         """The rows with this id, known now or at `known_at`; several when files share the id, by path."""
         rows = self._notes("WHERE n.id = ? ORDER BY n.path, n.row", (note_id,))

@@ -29,9 +29,14 @@ class Feeding:
     """Brings one content index up to one catalog."""
 
     def __init__(
-        self, catalog: Catalog, lexical: LexicalIndex, identity: str, progress: Progress | None = None
-    ) -> None:
-        """`identity` is the catalog's: an index that followed another one is compared as a whole."""
+        self, catalog: Catalog, lexical: LexicalIndex, identity: str, progress: Progress | None = None,
+        made: Callable[[Catalog, Iterable[str]], Iterator[Document]] | None = None,
+    ) -> None:  # fmt: skip
+        """`identity` is the catalog's: an index that followed another one is compared as a whole.
+
+        `made` gives the documents of keys; without it they are what the notes and entries say.
+        """
+        self._documents = made or documents
         self._catalog = catalog
         self._lexical = lexical
         self._identity = identity
@@ -69,7 +74,7 @@ class Feeding:
 
     def _gathered(self, bulk: Bulk | None, keys: Sequence[str], before: dict[str, str] | None = None) -> Bulk:
         """The bulk with the documents of these keys; what has no room in it is written, with the state `before`."""
-        for document in documents(self._catalog, keys):
+        for document in self._documents(self._catalog, keys):
             if bulk is not None and bulk.full:
                 self._lexical.apply(bulk=bulk, state=before)
                 bulk = None
@@ -107,14 +112,14 @@ class Feeding:
         fresh = [key for key in live if key not in known]  # adding a document that is known revives it
         rest = self._add_many(iter(fresh), len(fresh))
         drop = self._lexical.known(out) if out else ()
-        self._lexical.apply(add=documents(self._catalog, rest), retire=gone, drop=drop, state=self._state(last))
+        self._lexical.apply(add=self._documents(self._catalog, rest), retire=gone, drop=drop, state=self._state(last))
 
     def _reconcile(self, last: int) -> None:
         """The catalog was made again: what the content index has already need not be analysed a second time."""
         beside = Beside(self._catalog, self._lexical.keys())
         rest = self._add_many(beside.missing(), self._catalog.documents() if self._progress else 0)
         self._lexical.apply(
-            add=documents(self._catalog, rest), retire=beside.former(), revive=beside.again, drop=beside.gone,
+            add=self._documents(self._catalog, rest), retire=beside.former(), revive=beside.again, drop=beside.gone,
             state=self._state(last),
         )  # fmt: skip
 

@@ -155,6 +155,11 @@ class Indexes:
         part = (self._trying or self.active()).vectors
         return None if part is None else cast("VectorIndex | None", self.opened(part))
 
+    def further(self, name: str) -> LexicalIndex | None:
+        """The graph or the outline, where the recipe asks for it."""
+        part = (self._trying or self.active()).further(name)
+        return None if part is None else cast("LexicalIndex | None", self.opened(part))
+
     def opened(self, part: Part) -> ContentIndex | None:
         """One index, open; None when what it is made with is not there, which only the lexical index never lacks."""
         if part.recipe.name == "lexical":
@@ -370,8 +375,8 @@ class Indexes:
 
     def serving(self) -> list[str]:
         """The names of the content indexes that answer."""
-        vectors = self.vectors
-        return [self.lexical.directory.name, *([vectors.directory.name] if vectors else [])]
+        asked = (self.lexical, self.vectors, self.further("graph"), self.further("outline"))
+        return [index.directory.name for index in asked if index is not None]
 
     def _write_manifests(self, took_ms: int) -> None:
         inputs = {name: self.catalog.state(name) or "" for name in ("commit", "seq", "ledger")}

@@ -1,6 +1,7 @@
 """The recipes that people choose between, by name: each asks for a set of indexes.
 
-`words` is the lexical index alone; `static` adds vectors from the bundled table; `endpoint:NAME` adds vectors of a
+`words` is the lexical index alone; `static` adds vectors from the bundled table; `+graph` and `+outline` behind any of
+them add the index of what hangs together, and that of headings; `endpoint:NAME` adds vectors of a
 model behind a server that the person's own settings name. A recipe's digest stands on those of its indexes: another
 model, another version of the code or another library is another recipe, whatever its name.
 """
@@ -21,13 +22,14 @@ from memoranda.index.feeding import Feeding
 from memoranda.index.lexical import LexicalIndex
 from memoranda.index.recipe import Recipe
 from memoranda.index.vectors import VectorIndex
-from memoranda.values import dataclass
+from memoranda.values import dataclass, replace
 
 if TYPE_CHECKING:
     from memoranda.index.endpoints import Endpoint
 
 WORDS, STATIC, ENDPOINT = "words", "static", "endpoint:"
-KNOWN = f"`{WORDS}`, `{STATIC}` and `{ENDPOINT}NAME`"
+GRAPH, OUTLINE = "graph", "outline"
+KNOWN = f"`{WORDS}`, `{STATIC}` and `{ENDPOINT}NAME`, each also with `+{GRAPH}` or `+{OUTLINE}` behind it"
 
 FindEndpoint = Callable[[str], "Endpoint | None"]
 """The server that the person's settings call so, if this Home's texts may be sent there."""
@@ -54,6 +56,10 @@ class NamedRecipe:
     def vectors(self) -> Part | None:
         return next((part for part in self.parts if part.recipe.name == "vectors"), None)
 
+    def further(self, name: str) -> Part | None:
+        """The graph or the outline, if it asks for it."""
+        return next((part for part in self.parts if part.recipe.name == name), None)
+
     @property
     def awaited(self) -> tuple[Part, ...]:
         """The parts that a recall waits for."""
@@ -76,6 +82,11 @@ def find_recipe(name: str, models: Path, endpoint: FindEndpoint) -> NamedRecipe:
         NotFound: there is none. InvalidInput: it cannot be one.
         Unavailable: what it needs is not there (the package with the table, the settings of the server).
     """
+    if (further := name.rpartition("+"))[2] in (GRAPH, OUTLINE) and further[0]:
+        from memoranda.index.structure import part  # here: few have one
+
+        base = find_recipe(further[0], models, endpoint)
+        return replace(base, name=name, parts=(*base.parts, part(further[2])))
     words = Part(LexicalIndex.recipe(), LexicalIndex.open, _bring_words)
     if name == WORDS:
         return NamedRecipe(name, (words,))
@@ -84,7 +95,7 @@ def find_recipe(name: str, models: Path, endpoint: FindEndpoint) -> NamedRecipe:
         if folder is None:
             raise Unavailable(
                 f"The recipe {STATIC} needs the package wordllama, which is not installed.",
-                remedy='Install it: `pip install "memoranda[vectors]"`.',
+                remedy="Install it: it is among what Memoranda asks for.",
             )
         vectors = Part(VectorIndex.recipe(StaticEmbedder), partial(_open_static, folder, models), embedding_feed.bring)
         return NamedRecipe(name, (words, vectors))

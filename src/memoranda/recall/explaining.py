@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 # Which index a signal comes from; what is not named here is an effect.
 _INDEX = {
     "words": "lexical", "cover": "lexical",
-    "like": "vectors", "like_near": "vectors", "like_session": "vectors",
+    "linked": "graph", "heading": "outline", "like": "vectors", "like_near": "vectors", "like_session": "vectors",
 }  # fmt: skip
 _EFFECT = {
     "superseded": "validity", "ended": "validity", "near": "neighbours", "answer": "neighbours", "month": "date",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memoranda.errors import IndexDamaged, InvalidPointer, Unavailable
 from memoranda.index.indexes import Indexes
@@ -25,6 +26,9 @@ from memoranda.trust.labels import CLEAN, Taint
 from memoranda.trust.reviews import reviewed_blobs
 from memoranda.trust.standing import Trust, trust_of
 from memoranda.values import dataclass
+
+if TYPE_CHECKING:
+    from memoranda.recall.structure import Structure
 
 _MOST_WITHHELD = 3
 _MOST_BESIDE = 100
@@ -78,23 +82,34 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
     # The last reviewed bytes of what was edited are kept as a former state.
     former = wanted.known_at is not None or wanted.history or candidates.edited
     scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
+    structure = _structure(indexes, wanted, former=former)
     vectors = indexes.vectors
     if vectors is not None:
         try:
             alike = likeness(vectors, question, scores, wanted.facets(), former=former)
-            return _answer(candidates, home, wanted, question, scores, alike)
+            return _answer(candidates, home, wanted, question, scores, alike, structure)
         except IndexDamaged as error:
             indexes.discard_vectors(error)
         except Unavailable as error:  # a server that does not answer
             indexes.notices.append(f"{error.what} This answer goes by the words alone.")
-    return _answer(_Candidates(indexes, wanted), home, wanted, question, scores, None)
+    return _answer(_Candidates(indexes, wanted), home, wanted, question, scores, None, structure)
+
+
+def _structure(indexes: Indexes, wanted: Wanted, *, former: bool) -> Structure | None:
+    graph, outline = indexes.further("graph"), indexes.further("outline")
+    if graph is None and outline is None:
+        return None
+    from memoranda.recall.structure import Structure  # here: the default recipes have neither
+
+    return Structure(indexes.catalog, graph, outline, wanted.facets(), former=former)
 
 
 def _answer(
-    candidates: _Candidates, home: str, wanted: Wanted, question: Question, scores: Scores, alike: Likeness | None
-) -> Answer:
+    candidates: _Candidates, home: str, wanted: Wanted, question: Question, scores: Scores, alike: Likeness | None,
+    structure: Structure | None,
+) -> Answer:  # fmt: skip
     words = frozenset(term for group in question.query.groups for term in group.alternatives)
-    ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept, alike)
+    ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept, alike, structure)
     shown = candidates.unfolded(ranked)[: wanted.k]
     beside = candidates.reviewed_beside(question, scores, shown, alike)
     items = candidates.items([*shown, *beside], home, words)

@@ -7,6 +7,8 @@ was said around it (see `passages`). What each index and each signal gave is kep
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from memoranda.index.lexical import Accept, Scores
 from memoranda.recall import passages
@@ -15,6 +17,9 @@ from memoranda.recall.facts import Fact, Facts, Ranked
 from memoranda.recall.likeness import Likeness
 from memoranda.recall.question import Question
 from memoranda.recall.signals import Floor, Signals, plain, timely
+
+if TYPE_CHECKING:
+    from memoranda.recall.structure import Structure
 
 __all__ = ["NOTE_WEIGHTS", "PASSAGE_WEIGHTS", "SCALE", "Fact", "Facts", "Ranked", "rank"]
 
@@ -32,6 +37,8 @@ NOTE_WEIGHTS = {
     "when": 2.0,
     "amount": 2.0,
     "names": 0.4,
+    "linked": 2.0,  # with the graph: how strongly it hangs together with the best that were found, see `structure`
+    "heading": 3.0,  # with the outline: the share of the question in its headings
     "superseded": -5.0,
     "ended": -2.5,
 }
@@ -56,11 +63,12 @@ def rank(
     n: int,
     accept: Accept | None = None,
     alike: Likeness | None = None,
+    structure: Structure | None = None,
 ) -> list[Ranked]:
     """The best n of what the search found and `accept` lets through, best first, ties by key.
 
     `accept` gets keys and returns the acceptable ones; neighbours of what was found are asked about too. `alike` is
-    what the vectors say, where there are any.
+    what the vectors say, `structure` what graph and outline say, where there are any.
     """
     notes = [key for key, _ in scores.top(max(_NOTES, n), accept, passages=False)]
     said = [key for key, _ in scores.top(max(_PASSAGES, n), accept, passages=True)]
@@ -74,13 +82,38 @@ def rank(
         said += alike.further(said, accept, passages=True)
     of_notes = _note_signals(question, scores, facts, notes, alike) if notes else []
     of_said = passages.passage_signals(question, scores, facts, said, accept, alike) if said else []
+    by_structure: dict[str, Places] = {}
+    if structure is not None:
+        best = [key for _, key, *_ in sorted(_judged([*of_notes], NOTE_WEIGHTS), key=lambda item: (-item[0], item[1]))]
+        of_notes, by_structure = _with_structure(structure, question, of_notes, best, facts, accept)
     judged = [
         *_judged(of_notes, NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS),
         *_judged(of_said, passages.WEIGHTS_NEAR if alike else PASSAGE_WEIGHTS),
     ]
     judged.sort(key=lambda item: (-item[0], item[1]))
     by_likeness = _by_likeness(of_notes) | _by_likeness(of_said) if alike else None
-    return _told(judged[:n], by_words, by_likeness)
+    return _told(judged[:n], by_words, by_likeness, by_structure)
+
+
+def _with_structure(
+    structure: Structure, question: Question, found: list[tuple[str, Signals]], best: Sequence[str], facts: Facts,
+    accept: Accept | None,
+) -> tuple[list[tuple[str, Signals]], dict[str, Places]]:  # fmt: skip
+    """Notes with what graph and outline say of them, and the neighbours of the best that no word found."""
+    bonds = structure.bonds(best)
+    headings = structure.headings(question, best)
+    further = structure.further(bonds, best, accept)
+    known = facts.facts(further)
+    every = [*found, *((key, {}) for key in further if key in known and known[key].thread == "")]
+    for key, signals in every:
+        for name, gave in (("linked", bonds), ("heading", headings)):
+            if key in gave:
+                signals[name] = gave[key]
+    places_of: dict[str, Places] = {}
+    for index, gave in (("graph", bonds), ("outline", headings)):
+        if index in structure.names:
+            places_of[index] = places(sorted(gave, key=lambda key: (-gave[key], key)))
+    return every, places_of
 
 
 def rank_notes(
@@ -104,13 +137,19 @@ def _by_likeness(found: Iterable[tuple[str, Signals]]) -> dict[str, int]:
     return places(key for _, key in sorted((-s["like"], key) for key, s in found if s.get("like")))
 
 
-def _told(judged: Iterable[Judged], by_words: Places, by_likeness: Places | None) -> list[Ranked]:
+def _told(
+    judged: Iterable[Judged],
+    by_words: Places,
+    by_likeness: Places | None,
+    by_structure: Mapping[str, Places] = MappingProxyType({}),
+) -> list[Ranked]:
     """The items with their accounts; an index that was not asked is None."""
     found = []
     for total, key, signals, weights in judged:
         ranks = {"lexical": by_words.get(key)}
         if by_likeness is not None:
             ranks["vectors"] = by_likeness.get(key)
+        ranks |= {index: places.get(key) for index, places in by_structure.items()}
         found.append(Ranked(key, total, why(signals, weights, SCALE, ranks)))
     return found
 

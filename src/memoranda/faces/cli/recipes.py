@@ -16,7 +16,9 @@ _TOP = 8
 
 
 def _recipe(parser: Parser) -> None:
-    parser.add_argument("recipe", metavar="RECIPE", help="words, static, or endpoint:NAME")
+    parser.add_argument(
+        "recipe", metavar="RECIPE", help="words, static, or endpoint:NAME; +graph or +outline behind it"
+    )
 
 
 def _add_options(parser: Parser) -> None:

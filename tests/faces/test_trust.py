@@ -119,7 +119,9 @@ def test_a_quarantined_successor_proposes_and_blocks_nobody(person: Person) -> N
     (item,) = (i for i in person.json("recall", "pilot", "--home", home)["items"] if i["reviewed"])
     assert item["contested"] is True and len(item["proposed_by"]) == 1
     _, said = typed(person, "recall", "pilot", "--home", home)
-    assert f"contested: {item['proposed_by'][0]} waits for a review" in said and "Eve" not in said
+    assert (
+        f"contested: {item['proposed_by'][0]} would take its place and waits for a review" in said and "Eve" not in said
+    )
     new = person.json("update", old["id"], "The pilot is Maud.", "--home", home)
     assert person.json("recall", "pilot", "--home", home)["items"][0]["id"] == new["id"]
     loaded = person.json("context", "--home", home)["items"]

@@ -57,7 +57,12 @@ def test_a_file_and_an_edit_propose(stage: Stage) -> None:
     assert told(stage, note.id).proposed_by == (file,)
     path = stage.root / note.path
     path.write_text(path.read_text(encoding="utf-8").replace(TRUE, FALSE), encoding="utf-8")
-    assert told(stage, note.id).proposed_by == (file, note.id)
+    item = told(stage, note.id)
+    assert item.proposed_by == (file, note.id)
+    wait = f"contested: {file} and an edit of it would take its place and wait for a review; until then this one counts"
+    assert list(item.doubts()) == [wait]
+    (edit,) = (x for x in stage.recall(QUESTION).items if x.id == note.id and not x.reviewed)
+    assert list(edit.doubts()) == ["contested by what was reviewed of it, and nobody has decided"]
     decide(stage.person, stage.space, [file, note.path], "reject")
     assert not told(stage, note.id).contested
     path.write_text(f"{FALSE}\n", encoding="utf-8")

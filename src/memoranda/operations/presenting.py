@@ -78,11 +78,7 @@ def _labels(item: Item) -> Iterator[str]:
         yield item.state
         if item.superseded_by:
             yield f"superseded by {', '.join(item.superseded_by)}"
-        if item.contested_by:
-            yield f"contested by {', '.join(item.contested_by)}: they contradict each other, and nobody has decided"
-        if item.proposed_by:
-            newer = ", ".join(other if other != item.id else "an edit of it" for other in item.proposed_by)
-            yield f"contested: {newer} would take its place and waits for the user's review; until then this one counts"
+        yield from item.doubts()
         if item.valid_from or item.valid_to:
             yield f"holds from {item.valid_from or 'ever'} to {item.valid_to or 'open'}"
         yield item.trust

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from memoranda.context import Context
@@ -75,6 +75,18 @@ class Item:
     def contested(self) -> bool:
         return bool(self.contested_by or self.proposed_by)
 
+    def doubts(self) -> Iterator[str]:
+        """Why it is contested, in words."""
+        if self.contested_by:
+            own = (
+                "what was reviewed of it" if self.trust in ("contested", "quarantined") else "another file with its id"
+            )
+            yield f"contested by {_listed(self, self.contested_by, own)}, and nobody has decided"
+        if self.proposed_by:
+            wait = "waits" if len(self.proposed_by) == 1 else "wait"
+            newer = _listed(self, self.proposed_by, "an edit of it")
+            yield f"contested: {newer} would take its place and {wait} for a review; until then this one counts"
+
     def json(self) -> dict[str, object]:
         return {
             "id": self.id, "uri": self.uri, "kind": self.kind, "subject": self.subject, "scope": self.scope,
@@ -86,6 +98,10 @@ class Item:
             "session": self.session, "contested_by": list(self.contested_by), "proposed_by": list(self.proposed_by),
             "suspicious": list(self.suspicious),
         }  # fmt: skip
+
+
+def _listed(item: Item, ids: Sequence[str], own: str) -> str:
+    return " and ".join(", ".join(own if other == item.id else other for other in ids).rsplit(", ", 1))
 
 
 @dataclass(frozen=True, slots=True)

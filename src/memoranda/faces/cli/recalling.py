@@ -118,11 +118,7 @@ def _labels(item: Item) -> Iterator[str]:
         yield f"from {_day(item.valid_from)} on" if item.valid_from else "not yet"
     elif item.superseded_by:
         yield f"until {', '.join(item.superseded_by)} takes over"
-    if item.contested_by:
-        yield f"contested by {', '.join(item.contested_by)}"
-    if item.proposed_by:
-        others = [other if other != item.id else "an edit of it" for other in item.proposed_by]
-        yield f"contested: {', '.join(others)} {'waits' if len(others) == 1 else 'wait'} for a review"
+    yield from item.doubts()
     if item.taint:
         yield ", ".join(item.taint)
     if item.kind != "journal" and not item.reviewed:

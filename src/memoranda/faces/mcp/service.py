@@ -205,7 +205,9 @@ def _recall(context: Context, space: Space, given: dict[str, Any]) -> tuple[str,
     from memoranda.operations.recalling import recall
 
     view = recall(context, space, **{"k": None} | _times(given, "as_of", "known_at", "at", end_of_day=True))
-    return view.text, {"notice": DATA, **view.json()}
+    # Hosts give the model the structured content instead of the words, where there is both: it has the markers too.
+    items = [item.json() | {"text": item.envelope} for item in view.items]
+    return view.text, {"notice": DATA, **view.json(), "items": items}
 
 
 def _read(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -215,7 +217,7 @@ def _read(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, d
 
     given = {"budget": _READ_BUDGET, **given, "lines": line_range(given.get("lines"))}
     done = read(context, space, **given)
-    return str(done), {"notice": DATA, **done.json()}
+    return str(done), {"notice": DATA, **done.json(), "text": done.envelope}
 
 
 def _journal(context: Context, space: Space, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:

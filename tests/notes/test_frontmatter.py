@@ -293,3 +293,9 @@ def test_a_line_that_was_read_before_reads_the_same() -> None:
     assert read_fields(split(plain))[0] == {"kind": "fact", "tags": ["x"], "scope": "user"}
     listed = b"---\ntags:\nscope: user\n---\n"
     assert read_fields(split(listed))[0] == {"tags": None, "scope": "user"}
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\x1b", "\t", "\x9b"])
+def test_control_characters_in_quotes_are_read_and_raise_nothing(odd: str) -> None:
+    fields, problems = read_fields(split(f'---\nsubject: "a{odd}b"\ntitle: "x{odd}y"\nz: [\n---\ntext\n'.encode()))
+    assert fields.get("subject") in (f"a{odd}b", None) and problems

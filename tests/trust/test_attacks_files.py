@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
+from memoranda.errors import HomeDamaged
 from memoranda.operations.importing import import_folder
 from memoranda.operations.journal_import import import_journal
 from memoranda.operations.reading import read
@@ -225,3 +227,29 @@ def test_an_id_that_says_something_is_told_as_another_and_leads_to_the_note(stag
     assert view.coverage.withheld and name not in str(view.json())
     (told,) = [pointed.id for pointed in view.coverage.withheld if pointed.id.startswith("mem_")]
     assert "4711" in read(stage.agent("reader"), stage.space, told).text
+
+
+@pytest.mark.parametrize("name", ["person", "../../outside", "home_abc/../person", "home_UPPER", "home_x-once", ""])
+def test_the_id_of_a_home_names_no_other_file_beside_the_keys(stage: Stage, name: str) -> None:
+    stage.close()
+    before = {path for path in stage.folder.rglob("*") if stage.root not in path.parents}
+    marker = stage.root / "memory" / "home.yaml"
+    marker.write_text(re.sub(r"(?m)^id: .*$", f"id: {json.dumps(name)}", marker.read_text()))
+    stage.space = stage._opened()
+    with pytest.raises(HomeDamaged):
+        _ = stage.home
+    assert {path for path in stage.folder.rglob("*") if stage.root not in path.parents} == before
+
+
+@pytest.mark.parametrize("field", ["name: *f", "notes: [*f]"])
+def test_a_marker_that_multiplies(stage: Stage, field: str) -> None:
+    stage.close()
+    marker = stage.root / "memory" / "home.yaml"
+    bomb = "a: &a [x]\n" + "".join(
+        f"{b}: &{b} [{', '.join([f'*{a}'] * 40)}]\n" for a, b in zip("abcde", "bcdef", strict=True)
+    )
+    kept = [line for line in marker.read_text().splitlines() if line[:2] in ("id", "fo")]
+    marker.write_text(bomb + "\n".join([*kept, field]) + "\n")
+    stage.space = stage._opened()
+    with pytest.raises(HomeDamaged):
+        _ = stage.home

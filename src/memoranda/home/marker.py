@@ -19,6 +19,7 @@ from memoranda.values import dataclass
 
 FORMAT = 1
 _NAME = lazy(r"[^a-z0-9._-]+")
+_ID = lazy(r"home_[0-9a-z]{4,64}")  # it names keys and settings, outside of the Home: no path, and nobody else's owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def parse_marker(text: str, name: str) -> Marker:
 
         try:
             fields = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise _damaged("It is not YAML.") from error
     if not isinstance(fields, dict):
         raise _damaged("It holds no fields.")
@@ -75,7 +76,12 @@ def parse_marker(text: str, name: str) -> Marker:
     roots = fields.get("notes", ["memory/notes"])
     if not isinstance(home_id, str) or not isinstance(number, int) or not isinstance(roots, list):
         raise _damaged("It lacks `id`, `format` or a list of `notes`.")
-    clean = tuple(str(item).strip("/") or "." for item in roots if ".." not in str(item).split("/"))
+    if _ID.fullmatch(home_id) is None:
+        raise _damaged("Its `id` is not `home_` and 4 to 64 small letters and digits.")
+    # Lists in lists by aliases would become texts without end.
+    if not all(isinstance(item, str) for item in roots) or not isinstance(named, str | int | None):
+        raise _damaged("`name` is no text, or `notes` no list of folders.")
+    clean = tuple(item.strip("/") or "." for item in roots if ".." not in item.split("/"))
     return Marker(home_id, home_name(str(named or name)), number, clean)
 
 

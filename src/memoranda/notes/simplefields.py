@@ -102,7 +102,7 @@ def _simple_value(text: str) -> object:
         return resolve_plain(text)
     if first == '"':
         match = _QUOTED.fullmatch(text)
-        return json.loads(match[1]) if match else _UNKNOWN
+        return json.loads(match[1], strict=False) if match else _UNKNOWN  # `salvage` meets control characters
     if first == "[":
         match = _FLOW.fullmatch(text)
         if not match:

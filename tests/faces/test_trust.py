@@ -208,3 +208,17 @@ def test_a_person_at_a_terminal_lets_one_refused_operation_through(person: Perso
     assert person.json(*shared)["id"]
     assert person.refused(*shared, code=3)["code"] == "memory_rule_of_two"
     assert "allowed  remember" in person.says("session", "show", *at)
+
+
+def test_what_holds_at_the_same_time_is_shown_and_nothing_is_superseded_by_accepting_one(person: Person) -> None:
+    home = str(person.home())
+    ids = [
+        person.json("remember", text, "--subject", "acme", "--valid-from", day, "--home", home)["id"]
+        for text, day in (("Anna decides.", "2026-01-01"), ("Luis decides.", "2026-05-01"))
+    ]
+    said = person.says("review", "list", "--home", home)
+    assert "contested (same time): acme" in said and "accepting one takes nothing from the others" in said
+    assert typed(person, "review", "accept", ids[1], "--home", home)[0] == 0
+    assert {item["id"] for item in person.json("list", "--home", home)["notes"]} == set(ids)
+    assert typed(person, "review", "accept", ids[0], "--home", home)[0] == 0
+    assert "same time" not in person.says("review", "list", "--home", home)

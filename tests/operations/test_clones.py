@@ -174,6 +174,7 @@ def test_a_note_that_both_changed_is_there_twice_for_a_person_to_decide(two: Two
         assert group.reason == "same id"
         said = {str(note["text"]).strip() for note in group.notes}
         assert said == {"Acme pays on the second.", "Acme pays on the third."}
+        assert "ledger_silent" not in {finding.code for finding in doctor(two.person, space).findings}
         loaded = [item.text.strip() for item in automatic_context(two.context, space).items]
         assert loaded == ["Acme pays on the first."]
     assert "<<<<" not in git(two.home, "grep", "-h", "", "--", "memory/notes")

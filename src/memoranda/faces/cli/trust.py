@@ -51,7 +51,10 @@ def _group(group: Contested) -> Iterator[str]:
     for note in group.notes:
         yield f"   {note['id']}  {note['path']}"
         yield f"      {_first(note['text'] or '')}"
-    yield "   Accept one of them, and it supersedes the others; or all in one call, and they stand side by side."
+    if group.reason == "same time":
+        yield "   Accept those that you stand by and reject the others; accepting one takes nothing from the others."
+    else:
+        yield "   Accept one of them, and it supersedes the others; or all in one call, and they stand side by side."
 
 
 def _id_options(parser: Parser) -> None:

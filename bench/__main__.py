@@ -19,6 +19,7 @@ from bench._common import CACHE, ROOT, Line, Options, clean_up
 ROWS = (
     "importing",
     "recall",
+    "under_load",
     "remember",
     "sustained",
     "edit",

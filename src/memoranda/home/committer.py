@@ -80,6 +80,7 @@ class Committer:
         if self._seen is None or self._seen[0] != mark:
             group = read_group(self._path)
             self._seen = (mark, group)
+            self.streak.follow(group)  # another process's, when it has not been followed yet
         return self._seen[1]
 
     def position(self) -> Position:

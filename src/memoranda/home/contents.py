@@ -148,7 +148,9 @@ class Contents:
     def only_ours(self, old: str, new: str) -> bool:
         """Whether our own groups, and nothing else, lead from one commit to the other."""
         group = self._committer.last_group()
-        return group is not None and new == group.main[1] and self._committer.streak.held(group, old) is not None
+        if group is None or new != group.main[1]:
+            return False
+        return old == group.main[0] or self._committer.streak.held(group, old) is not None
 
     def ahead(self, seq: int) -> list[Record] | None:
         """The records behind `seq`, committed or not, as far as they have been read here; None when some are missing.

@@ -20,7 +20,12 @@ _BETWEEN = 0.05  # seconds that Git is given between its index and its HEAD
 class Looker:
     """Gathers the paths whose files may differ from what a snapshot says of them."""
 
-    def __init__(self, store: DiskStore, index: GitIndex, outside: Outside, ours: Ours, layout: Layout) -> None:
+    def __init__(
+        self, store: DiskStore, index: GitIndex, outside: Outside, ours: Ours, layout: Layout,
+        only_ours: Callable[[str, str], bool],
+    ) -> None:  # fmt: skip
+        """`only_ours` tells whether our own groups of commits, and nothing else, lead from one commit to another."""
+        self._only_ours = only_ours
         self._store = store
         self._index = index
         self._outside = outside
@@ -68,7 +73,9 @@ class Looker:
     def _moved(self, commit: str | None) -> set[str]:
         """What the branch says otherwise than at the last look: after `git reset --soft` no file has changed."""
         last, self._outside.looked = self._outside.last_commit(), commit
-        return set() if last is None or last == commit else self._between(last, commit)
+        if last is None or last == commit or (commit is not None and self._only_ours(last, commit)):
+            return set()
+        return self._between(last, commit)
 
     def follow(self, old: str | None, new: str | None) -> None:
         """Our own commits move the branch, and change nothing that would have to be looked for."""

@@ -73,7 +73,7 @@ class Repository(Contents):
         self.stamp: Stamp = lambda _found: {}  # path -> what the ledger says of found bytes beside their blob
         self.git_index = GitIndex(self.layout, self._git, self.worktree, self._blobs_of, begun)
         self.outside = Outside(self.layout, self.worktree, self.ours)
-        self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout)
+        self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout, self.only_ours)
         self._looking = threading.Lock()
         self._lost: str | None = _UNKNOWN
         self._taken_in = self.layout.own / "taken-in"

@@ -6,7 +6,7 @@ from memoranda.home.groups import Group
 
 
 class Streak:
-    """The groups that this process has made since somebody else moved the branch or the ledger."""
+    """The groups that this process has made or met since somebody else moved the branch or the ledger."""
 
     def __init__(self) -> None:
         self._commits: dict[str | None, int] = {}  # commit of the branch -> the last record that it holds
@@ -14,7 +14,7 @@ class Streak:
         self._last: Group | None = None
 
     def follow(self, group: Group) -> None:
-        """This group's refs have moved."""
+        """A group was made, here or by another process; that its refs have moved, who asks knows from the refs."""
         before, after = group.before.seq, group.after.seq
         if self._commits.get(group.main[0]) != before or self._ledgers.get(group.ledger[0]) != before:
             self._commits, self._ledgers = {group.main[0]: before}, {group.ledger[0]: before}

@@ -314,7 +314,10 @@ class Indexes:
         present = self._present(seen) if seen is not None else None
         if seen is not None and present == self._level:
             return seen
-        done = CatchUp(self.repository, self.catalog, self.progress, self.admit).run(seen)
+        catching = CatchUp(self.repository, self.catalog, self.progress, self.admit)
+        if seen is not None and seen.seq > int(self.catalog.state("seq") or 0):
+            catching.ahead()  # what the log tells; that commits hold the same is then seen without asking Git
+        done = catching.run(seen)
         for part in self.active().awaited:
             self._follow(part)
         if done.changed and done.rebuilt:

@@ -1,0 +1,70 @@
+"""Who follows another process's notes, with a person at work in Git between, knows what who begins anew knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from home.tools import git, note, rows, texts
+from memoranda.context import Context
+from memoranda.home.create import create, finish
+from memoranda.home.keys import Keys
+from memoranda.operations.recalling import recall
+from memoranda.operations.space import Space
+
+_STEPS = st.lists(
+    st.sampled_from(("note", "note", "note", "commit", "commit", "ask", "ask", "edit", "person", "back", "soft")),
+    min_size=4, max_size=14,
+)  # fmt: skip
+
+
+@settings(max_examples=12, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(steps=_STEPS, watched=st.booleans())
+def test_who_follows_knows_what_who_begins_anew_knows(steps: list[str], watched: bool) -> None:
+    with TemporaryDirectory() as folder:
+        context, keys = Context(user="dana", agent="cleo"), Keys(Path(folder) / "keys")
+        home = create(Path(folder) / "home", context).root
+        finish(home, context, keys)
+        with Space(context, keys, home, None) as writer, Space(context, keys, home, None) as reader:
+            note(context, writer, "the first")
+            writer.one().repository.flush()
+            if watched:
+                reader.watch()
+            recall(context, reader, "first")
+            for n, step in enumerate(steps):
+                _take(context, writer, reader, home, step, n)
+            recall(context, reader, "first")
+            known = texts(context, reader)
+            followed = rows(reader)
+        with Space(context, keys, home, None) as fresh:
+            fresh.one().indexes.drop()
+            assert texts(context, fresh) == known
+            assert rows(fresh) == followed
+
+
+def _take(context: Context, writer: Space, reader: Space, home: Path, step: str, n: int) -> None:
+    if step == "note":
+        told = note(context, writer, f"number {n}")
+        if n % 2:
+            assert told.path in texts(context, reader)
+    elif step == "commit":
+        writer.one().repository.flush()
+    elif step == "ask":
+        recall(context, reader, "number first")
+    elif step == "edit":
+        path = home / sorted(texts(context, reader))[0]
+        path.write_text(path.read_text() + f"\nedited {n}\n")
+    elif step == "person":
+        writer.one().repository.flush()
+        (home / "memory" / "notes" / f"person-{n}.md").write_text(f"Typed by a person, {n}.\n")
+        git(home, "add", "-A", accept=(0, 128))
+        git(home, "commit", "-qm", "a person's", "--allow-empty", accept=(0, 1, 128))
+    else:
+        writer.one().repository.flush()
+        git(home, "add", "-A", accept=(0, 128))
+        recall(context, reader, "number first")
+        if git(home, "rev-list", "--count", "HEAD").strip() != "1":
+            git(home, "reset", "-q", "--hard" if step == "back" else "--soft", "HEAD~1", accept=(0, 1, 128))

@@ -239,7 +239,8 @@ class Committer:
         ledger_new = self._ledger_commit(ledger_old, [record for record, _ in todo], emit)
         last, end = todo[-1]
         after = Position(self._log.segment, end, last.seq)
-        group = Group(before, after, branch, (main, head if head != main else None), (ledger_old, ledger_new))
+        row = self.streak.row((main, ledger_old, before.seq))
+        group = Group(before, after, branch, (main, head if head != main else None), (ledger_old, ledger_new), row)
         self._handles.append(self._store.put(list(objects.values())))
         write_durably(self._path, encode_group(group))
         if (reason := self._activity.busy()) is not None:

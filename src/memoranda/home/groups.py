@@ -18,15 +18,20 @@ class Position:
     seq: int
 
 
+State = tuple[str | None, str | None, int]
+"""A commit of the branch, one of the ledger, and the last record that they hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Where the refs stood and where they go."""
+    """Where the refs stood and where they go; `row` are the states from which groups alone led here, oldest first."""
 
     before: Position
     after: Position
     branch: str
     main: tuple[str | None, str | None]
     ledger: tuple[str | None, str]
+    row: tuple[State, ...] = ()
 
 
 def read_group(path: Path) -> Group:
@@ -34,7 +39,8 @@ def read_group(path: Path) -> Group:
     try:
         raw = json.loads(path.read_bytes())
         before, after = Position(*raw["before"]), Position(*raw["after"])
-        return Group(before, after, raw["branch"], tuple(raw["main"]), tuple(raw["ledger"]))
+        row = tuple((main, ledger, seq) for main, ledger, seq in raw.get("row", ()))
+        return Group(before, after, raw["branch"], tuple(raw["main"]), tuple(raw["ledger"]), row)
     except (ValueError, KeyError, TypeError) as error:
         raise HomeDamaged(
             "The committer's note commit.json cannot be read.",
@@ -49,6 +55,6 @@ def encode_group(group: Group) -> bytes:
 
     fields = {
         "before": place(group.before), "after": place(group.after), "branch": group.branch,
-        "main": group.main, "ledger": group.ledger,
+        "main": group.main, "ledger": group.ledger, "row": group.row,
     }  # fmt: skip
     return json.dumps(fields).encode() + b"\n"

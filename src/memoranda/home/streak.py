@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from memoranda.home.groups import Group
+from collections import deque
+
+from memoranda.home.groups import Group, State
+
+_ROW = 32  # states that a group tells of: for who looks now and then
 
 
 class Streak:
@@ -11,16 +15,29 @@ class Streak:
     def __init__(self) -> None:
         self._commits: dict[str | None, int] = {}  # commit of the branch -> the last record that it holds
         self._ledgers: dict[str | None, int] = {}
+        self._row: deque[State] = deque(maxlen=_ROW)
         self._last: Group | None = None
 
     def follow(self, group: Group) -> None:
         """A group was made, here or by another process; that its refs have moved, who asks knows from the refs."""
         before, after = group.before.seq, group.after.seq
         if self._commits.get(group.main[0]) != before or self._ledgers.get(group.ledger[0]) != before:
-            self._commits, self._ledgers = {group.main[0]: before}, {group.ledger[0]: before}
-        head = group.main[1] if group.main[1] is not None else group.main[0]
-        self._commits[head] = self._ledgers[group.ledger[1]] = after
+            self._row.clear()
+            self._commits.clear()
+            self._ledgers.clear()
+            for state in (*group.row, (group.main[0], group.ledger[0], before)):
+                self._take(state)
+        self._take((group.main[1] or group.main[0], group.ledger[1], after))
         self._last = group
+
+    def _take(self, state: State) -> None:
+        self._commits[state[0]] = self._ledgers[state[1]] = state[2]
+        if not self._row or self._row[-1] != state:
+            self._row.append(state)
+
+    def row(self, state: State) -> tuple[State, ...]:
+        """What a group tells that goes on from this state: the last states before it."""
+        return tuple(self._row)[:-1] if self._row and self._row[-1] == state else ()
 
     def held(self, group: Group | None, commit: str | None) -> int | None:
         """The last record that `commit` holds, when from there on only our groups up to `group` came."""

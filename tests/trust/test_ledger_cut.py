@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from memoranda.errors import ConfirmationRequired
+from memoranda.home.ledger_tip import LedgerTip
 from memoranda.operations.doctor import doctor
 from memoranda.operations.session_desk import session_fresh, session_show
 from trust.stage import EVIL, Stage
@@ -153,3 +155,11 @@ def test_nothing_is_said_where_nothing_was_cut(stage: Stage) -> None:
     without_objects(stage)
     stage.restart(without_indexes=True)
     assert not {"ledger_cut", "ledger_restored", "ledger_silent"} & codes(stage).keys()
+
+
+def test_the_clone_s_name_is_no_path(stage: Stage, tmp_path: Path) -> None:
+    """It stands in a file of Git's folder, and what is kept beside the keys bears it."""
+    tip = LedgerTip(stage.keys.folder, "../home", "../../rep", stage.root)
+    tip.write("1" * 40)
+    assert tip.read() == "1" * 40
+    assert [path.parent for path in tmp_path.rglob("*rep*.tip") if "---" in path.name] == [stage.keys.folder / "ledger"]

@@ -26,8 +26,8 @@ class LedgerTip:
     def __init__(self, folder: Path, home: str, replica: str, place: Path) -> None:
         self.words = (str(folder), home, replica, str(place))  # by which another process makes the same
         self._folder = folder / "ledger"
-        self._stem = re.sub(r"[^a-z0-9_]", "-", home.lower())
-        self._path = self._folder / f"{self._stem}-{replica}.tip"
+        self._stem = _plain(home)
+        self._path = self._folder / f"{self._stem}-{_plain(replica)}.tip"
         self._place = str(place)
 
     def read(self) -> str | None:
@@ -83,6 +83,11 @@ class LedgerTip:
         found = [(path, told) for path in mine if (told := _read(path)) is not None and told[1] == self._place]
         found.sort(key=lambda item: item[0].stat().st_mtime_ns, reverse=True)
         return [(path, told[0]) for path, told in found]
+
+
+def _plain(name: str) -> str:
+    """An id as a part of a file's name: it stands in a file that anybody could write."""
+    return re.sub(r"[^a-z0-9_]", "-", name.lower())
 
 
 def _read(path: Path) -> tuple[str, str] | None:

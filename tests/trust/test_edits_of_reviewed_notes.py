@@ -82,8 +82,9 @@ def test_an_edit_crowds_out_nothing_however_well_it_answers(stage: Stage) -> Non
     )
     edit(stage, note.path, "The harbour opens at six. Ole", f"{QUESTION} {QUESTION} At nine. Nobody")
     for k in (1, 2, 8):
-        first, *_ = stage.recall(QUESTION, k=k).items
-        assert first.reviewed and TRUE in first.text
+        for known_at in (None, stage._clock()):
+            first, *_ = stage.recall(QUESTION, k=k, known_at=known_at).items
+            assert first.reviewed and TRUE in first.text
 
 
 @pytest.mark.parametrize("how", ["another id", "no front matter"])

@@ -21,7 +21,7 @@ from memoranda.recall.likeness import Likeness, likeness
 from memoranda.recall.question import Question, read_question
 from memoranda.recall.ranking import Fact, Ranked, rank, rank_notes
 from memoranda.recall.visibility import Asked, Standing, Visibility
-from memoranda.trust.edited import reviewed_notes
+from memoranda.trust.edited import reviewed_keys
 from memoranda.trust.labels import CLEAN, Taint
 from memoranda.trust.reviews import reviewed_blobs
 from memoranda.trust.standing import Trust, trust_of
@@ -247,9 +247,7 @@ class _Candidates:
 
         Those whose words fit best, and those that were edited since: an edit is never shown without them.
         """
-        if self._known_at is not None or not self._catalog.ledger.has_reviews():
-            return []
-        keys = reviewed_notes(self._catalog).keys
+        keys = reviewed_keys(self._catalog, self._known_at)
         there = {item.key for item in shown}
         held = scores.held([key for key in keys if key not in there])
         edited = {state.key for state in self._visibility.edited.values()}

@@ -75,6 +75,18 @@ def edited(catalog: Catalog, known_at: datetime | None = None) -> Mapping[str, S
     return _edited(catalog, found.reviews, found.states, int(known_at.timestamp()))
 
 
+def reviewed_keys(catalog: Catalog, known_at: datetime | None = None) -> Sequence[str]:
+    """The documents of the accepted bytes that stand now, or stood at `known_at`."""
+    if not catalog.ledger.has_reviews():
+        return ()
+    found = reviewed_notes(catalog)
+    if known_at is None:
+        return found.keys
+    at = int(known_at.timestamp())
+    there = (s for states in found.states.values() for s in states if s.known(at) and s.blob in found.reviews[s.id])
+    return sorted({state.key for state in (*there, *edited(catalog, known_at).values())})
+
+
 def as_reviewed(catalog: Catalog, rows: Iterable[NoteRow]) -> list[NoteRow]:
     """These notes as they stand: in the place of each that was edited since its review, its last reviewed state."""
     stands = edited(catalog)

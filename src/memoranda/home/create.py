@@ -38,7 +38,7 @@ class Created:
 
 def create(folder: Path, context: Context, *, name: str | None = None, here: bool = False) -> Created:
     """Lays a Home in or below `folder`; no existing file is changed. Returns where; open it with `Repository`."""
-    folder = Path(os.path.abspath(folder))  # noqa: PTH100 - a link stays one
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100 - a link that leads here keeps its name
     if is_home(folder) and (folder / ".git").exists():
         return Created(folder, False, True)
     if is_home(folder / NESTED) and not here:

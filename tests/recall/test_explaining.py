@@ -15,7 +15,7 @@ from memoranda.operations.recalling import Item, recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide
 from memoranda.operations.space import Space
-from memoranda.recall.explaining import EFFECTS, placed, why
+from memoranda.recall.explaining import EFFECTS, placed_by_score, why
 from memoranda.values import replace
 
 SAID = [
@@ -105,7 +105,7 @@ def test_a_review_gives_a_place_and_no_number(context: Context, told: Space) -> 
 
 @given(st.lists(st.integers(0, 5)))
 def test_places_by_score_are_an_order(scores: list[int]) -> None:
-    places = placed(scores)
+    places = placed_by_score(scores)
     assert sorted(places) == list(range(1, len(scores) + 1))
     in_order = [score for _, score in sorted(zip(places, scores, strict=True))]
     assert in_order == sorted(scores, reverse=True)

@@ -62,6 +62,7 @@ class OpenHome:
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sessions: SessionBook | None = None
     _tombs: TombBook | None = None
+    _envelope: Envelope | None = None
 
     @property
     def name(self) -> str:
@@ -88,9 +89,11 @@ class OpenHome:
     @property
     def envelope(self) -> Envelope:
         """What puts recalled words of this Home between markers, under this installation's key."""
-        from memoranda.trust.envelope import Envelope
+        if self._envelope is None:
+            from memoranda.trust.envelope import Envelope
 
-        return Envelope(self.repository.keys.get("envelope", self.repository.marker.id))
+            self._envelope = Envelope(self.repository.keys.get("envelope", self.repository.marker.id))
+        return self._envelope
 
     @property
     def rules(self) -> Rules:

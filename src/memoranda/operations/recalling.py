@@ -15,7 +15,7 @@ from memoranda.operations.asking import PLACES, TOP, recall_home
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import Space
-from memoranda.recall.explaining import placed
+from memoranda.recall.explaining import placed_by_score
 from memoranda.recall.items import Found
 from memoranda.recall.page import Placed, fill
 from memoranda.recall.view import MANY, how_many
@@ -250,8 +250,9 @@ def recall(
         space.notices,
     )
     coverage = replace(coverage, withheld=tuple(withheld[:_MOST_WITHHELD]), blocked=blocked)
-    items = _with_places([_item(home, item, placed) for home, item, placed in shown])
-    return View(query, items, coverage, Budget(budget, sum(placed.form.tokens for placed in page)))
+    by_score = placed_by_score([item.score for _, item, _ in shown])
+    items = [_item(*given, place) for given, place in zip(shown, by_score, strict=True)]
+    return View(query, tuple(items), coverage, Budget(budget, sum(placed.form.tokens for placed in page)))
 
 
 def _best_first(homes: Sequence[OpenHome], found: Sequence[Sequence[Found]]) -> list[tuple[OpenHome, Found]]:
@@ -295,25 +296,21 @@ def _words(text: str) -> set[str]:
     return set(analyze(text).terms)
 
 
-def _with_places(items: Sequence[Item]) -> tuple[Item, ...]:
-    """With the place of each among those shown by its score alone: a reviewed note keeps its place, see `standing`."""
-    places = placed([item.score for item in items])
-    return tuple(replace(item, why={**item.why, "by_score": at}) for item, at in zip(items, places, strict=True))
-
-
-def _item(home: OpenHome, item: Found, placed: Placed) -> Item:
+def _item(home: OpenHome, item: Found, placed: Placed, by_score: int) -> Item:
+    """One item as it is shown; `by_score` is its place by score alone, while a reviewed note keeps its place."""
     from memoranda.operations.presenting import enveloped
 
     form = placed.form
     whole = form.view in ("full", "outline", "pointer") and item.kind != "journal"
     uri = Pointer(home.name, item.path, item.blob, *(() if whole else (form.first, form.last)))
-    made = Item(
-        item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score, dict(item.why),
-        item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to, item.recorded_at, item.supersedes,
-        item.superseded_by, item.state, item.trust, item.origin, home.name, item.speaker, item.session,
-        item.contested_by, item.proposed_by, placed.verdict.reasons,
+    doubts = placed.verdict.reasons
+    words = enveloped(home.envelope, home.name, item, form.text, doubts) if form.text else ""
+    return Item(
+        item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score,
+        {**item.why, "by_score": by_score}, item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to,
+        item.recorded_at, item.supersedes, item.superseded_by, item.state, item.trust, item.origin, home.name,
+        item.speaker, item.session, item.contested_by, item.proposed_by, doubts, words,
     )  # fmt: skip
-    return replace(made, envelope=enveloped(home.envelope, made)) if form.text else made
 
 
 def _report(home: OpenHome, recipe: NamedRecipe | None) -> dict[str, object]:

@@ -18,7 +18,7 @@ _EFFECT = {
     "superseded": "validity", "ended": "validity", "near": "neighbours", "answer": "neighbours", "month": "date",
     "day": "date", "when": "date", "names": "entities",
 }  # fmt: skip
-# Named for every item, also where they did nothing. A review never changes a score: it keeps a place, see `placed`.
+# Named for every item, also where they did nothing. A review never changes a score: it keeps a place.
 EFFECTS = ("validity", "review", "neighbours", "session", "speaker", "date", "entities")
 
 
@@ -52,7 +52,7 @@ def places(keys: Iterable[str]) -> dict[str, int]:
     return {key: n for n, key in enumerate(keys, 1)}
 
 
-def placed(scores: Sequence[float]) -> list[int]:
+def placed_by_score(scores: Sequence[float]) -> list[int]:
     """For each item, in the order in which they are shown, its place by score alone.
 
     They differ where a review keeps a place. Items of one score stand as they are shown.

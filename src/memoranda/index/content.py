@@ -78,27 +78,32 @@ class ContentIndex(Protocol):
 
 
 class Part(NamedTuple):
-    """One index of a recipe.
+    """One index of a recipe, see `part_of`.
 
-    `open` opens the index of a directory, or makes it; Unavailable when what it is made with is not there. `bring`
-    brings it up to the catalog by what changed, or builds it: (catalog, index, the catalog's identity, progress). It
-    commits as it goes, so that what is cut short goes on where it was.
+    `name` is that of its directory, worked out once: a question asks for it a dozen times. `open` opens the index of a
+    directory, or makes it; Unavailable when what it is made with is not there. `bring` brings it up to the catalog by
+    what changed, or builds it: (catalog, index, the catalog's identity, progress). It commits as it goes, so that what
+    is cut short goes on where it was.
     """
 
+    name: str
     recipe: Recipe
     open: Callable[[Path], ContentIndex]
     bring: Callable[[Catalog, Any, str, Progress | None], object]
-
-    @property
-    def name(self) -> str:
-        """The name of its directory."""
-        return self.recipe.directory_name()
 
     def is_level(self, catalog: Catalog, index: ContentIndex) -> bool:
         """Whether the index has taken in everything that the catalog's feed says."""
         state = index.state()
         last = catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0]
         return state.get("catalog") == catalog.state("identity") and int(state.get("feed", "0")) >= last
+
+
+def part_of(
+    recipe: Recipe,
+    open_index: Callable[[Path], ContentIndex],
+    bring: Callable[[Catalog, Any, str, Progress | None], object],
+) -> Part:
+    return Part(recipe.directory_name(), recipe, open_index, bring)
 
 
 def described(catalog: Catalog, part: Part, index: ContentIndex, now: str, took_ms: int) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from memoranda.errors import InvalidInput, NotFound, Unavailable
 from memoranda.index import embedding_feed
 from memoranda.index.catalog import Catalog
-from memoranda.index.content import ContentIndex, Part, Progress
+from memoranda.index.content import ContentIndex, Part, Progress, part_of
 from memoranda.index.embedding.static import StaticEmbedder, installed
 from memoranda.index.feeding import Feeding
 from memoranda.index.lexical import LexicalIndex
@@ -87,7 +87,7 @@ def find_recipe(name: str, models: Path, endpoint: FindEndpoint) -> NamedRecipe:
 
         base = find_recipe(further[0], models, endpoint)
         return replace(base, name=name, parts=(*base.parts, part(further[2])))
-    words = Part(LexicalIndex.recipe(), LexicalIndex.open, _bring_words)
+    words = part_of(LexicalIndex.recipe(), LexicalIndex.open, _bring_words)
     if name == WORDS:
         return NamedRecipe(name, (words,))
     if name == STATIC:
@@ -97,7 +97,9 @@ def find_recipe(name: str, models: Path, endpoint: FindEndpoint) -> NamedRecipe:
                 f"The recipe {STATIC} needs the package wordllama, which is not installed.",
                 remedy="Install it: it is among what Memoranda asks for.",
             )
-        vectors = Part(VectorIndex.recipe(StaticEmbedder), partial(_open_static, folder, models), embedding_feed.bring)
+        vectors = part_of(
+            VectorIndex.recipe(StaticEmbedder), partial(_open_static, folder, models), embedding_feed.bring
+        )
         return NamedRecipe(name, (words, vectors))
     if not name.startswith(ENDPOINT):
         raise NotFound(f"There is no recipe {name!r}.", remedy=f"There are {KNOWN}.")
@@ -115,7 +117,9 @@ def find_recipe(name: str, models: Path, endpoint: FindEndpoint) -> NamedRecipe:
         )
     from memoranda.index.endpoints import bring_vectors, open_vectors, vectors_recipe  # here: few have one
 
-    vectors = Part(vectors_recipe(told), partial(open_vectors, told, models), partial(bring_vectors, batch=told.batch))
+    vectors = part_of(
+        vectors_recipe(told), partial(open_vectors, told, models), partial(bring_vectors, batch=told.batch)
+    )
     return NamedRecipe(name, (words, vectors), told)
 
 

@@ -17,7 +17,7 @@ from memoranda.errors import InvalidPointer
 from memoranda.index._facets import facet_term
 from memoranda.index.analysis import Group, Query, fold
 from memoranda.index.catalog import Catalog
-from memoranda.index.content import Part, Progress
+from memoranda.index.content import Part, Progress, part_of
 from memoranda.index.documents import Document
 from memoranda.index.feeding import Feeding
 from memoranda.index.feeding import documents as whole_documents
@@ -52,7 +52,7 @@ def part(name: str) -> Part:
     """The graph or the outline as a part of a recipe."""
     params = {**LexicalIndex.recipe().params, "structure": _VERSION}
     documents = graph_documents if name == GRAPH else outline_documents
-    return Part(Recipe(name, 1, params), LexicalIndex.open, partial(_bring, documents))
+    return part_of(Recipe(name, 1, params), LexicalIndex.open, partial(_bring, documents))
 
 
 def _bring(

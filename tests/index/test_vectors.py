@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -346,6 +347,25 @@ def test_numpy_and_plain_python_give_the_same_bytes(texts: list[str], tmp_path_f
     assert many == [table._one(passage) for passage in passages]
     fresh = StaticEmbedder(TABLE, tmp_path_factory.getbasetemp())
     assert fresh._one(passages[0]) == many[0]  # a piece looked up in the file is the one that was loaded
+
+
+@needs_table
+@settings(deadline=None, max_examples=25)
+@given(text=st.text(alphabet="abcdefghij é日1", max_size=120), seed=st.integers(1, 999))
+def test_numpy_and_plain_python_ask_with_the_same_bytes(
+    text: str, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert TABLE is not None
+    table = StaticEmbedder(TABLE, tmp_path_factory.getbasetemp())
+
+    def weigh(word: str) -> float:
+        return zlib.crc32(word.encode()) % (997 * seed) / 997 + 0.1
+
+    pytest.importorskip("numpy")
+    with_numpy = table.embed_question(text, weigh)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "numpy")
+        assert table.embed_question(text, weigh) == with_numpy
 
 
 @needs_table

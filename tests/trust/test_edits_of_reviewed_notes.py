@@ -81,6 +81,7 @@ def test_an_edit_crowds_out_nothing_however_well_it_answers(stage: Stage) -> Non
         f"{TRUE} Ole has the keys, the crane is by the pier, boats pay at the gate.", subject="harbour"
     )
     edit(stage, note.path, "The harbour opens at six. Ole", f"{QUESTION} {QUESTION} At nine. Nobody")
+    stage.recall(QUESTION)  # from here on the edit is known
     for k in (1, 2, 8):
         for known_at in (None, stage._clock()):
             first, *_ = stage.recall(QUESTION, k=k, known_at=known_at).items

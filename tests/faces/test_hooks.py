@@ -482,3 +482,40 @@ def test_a_tool_that_stays_here_costs_little(person: Person) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == ["memoranda.operations", "memoranda.operations.hook_events"]
+
+
+def test_a_page_that_a_hook_told_of_can_be_traced_and_rolled_back(harness: Harness) -> None:
+    """To the notes that were remembered over MCP, which name no session, and from them."""
+    person, home = harness.person, ("--home", str(harness.home))
+    harness.quiet("session_start")
+    before = person.json("remember", "The quay is open.", "--agent", "claude-code", *home)
+    harness.quiet("web_fetch")
+    (tainted,) = (event for event in harness.story()["events"] if event["event"] == "taint")
+    after = person.json("remember", "The quay is closed.", "--agent", "claude-code", *home)
+    page = person.json("trace", tainted["source"], *home)
+    assert {step["name"] for step in page["downstream"] if step["kind"] == "note"} == {after["id"]}
+    up = person.json("trace", after["id"], *home)["upstream"]
+    assert ("source", tainted["source"]) in {(step["kind"], step["name"]) for step in up}
+    host = tainted["source"].split()[-1]
+    problem = person.refused("trace", f"https://{host}/another/page", *home, code=4)
+    assert repr(tainted["source"]) in problem["remedy"]
+
+    whole = person.json("trace", SESSION, *home)
+    assert {step["name"] for step in whole["downstream"] if step["kind"] == "note"} == {before["id"], after["id"]}
+    assert person.json("rollback", tainted["source"], "--dry-run", *home)["removed"] == [after["id"]]
+    code, said = typed(person, "rollback", SESSION, *home)
+    assert code == 0 and before["id"] in said and after["id"] in said
+    assert person.json("list", *home)["notes"] == []
+
+
+def test_an_ambient_session_that_others_share_is_named_and_not_followed(harness: Harness) -> None:
+    """Else a rollback of one session would take the notes of another away."""
+    home = ("--home", str(harness.home))
+    harness.quiet("session_start")
+    harness.quiet("session_start", session_id=OTHER)
+    note = harness.person.json("remember", "Whose is it?", "--agent", "claude-code", *home)
+    for session in (SESSION, OTHER):
+        steps = harness.person.json("trace", session, *home)["downstream"]
+        assert [step["kind"] for step in steps] == ["shared session"]
+        assert steps[0]["name"] == note["session"]
+        assert harness.person.json("rollback", session, "--dry-run", *home)["removed"] == []

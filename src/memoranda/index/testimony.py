@@ -62,6 +62,9 @@ class Wrote:
     key: str | None = None
 
 
+BESIDE = "calls that name no session belong to "  # and the ambient session: the reason of a harness's "open"
+
+
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
     """Something that befell a session.
@@ -161,6 +164,21 @@ class Testimony:
         """The sessions that this entry, note or address tainted."""
         query = "SELECT DISTINCT session FROM sessions WHERE event = 'taint' AND source = ? ORDER BY session"
         return [row[0] for row in self._db.execute(query, (source,))]
+
+    def tools_at(self, host: str) -> list[str]:
+        """By what name the ledger has the tools that met this host and tainted a session."""
+        query = "SELECT DISTINCT source FROM sessions WHERE event = 'taint' AND what = 'tool' ORDER BY source"
+        return [source for (source,) in self._db.execute(query) if host and (source or "").endswith(f" {host}")]
+
+    def beside(self, session: str) -> tuple[str, bool] | None:
+        """The ambient session to which the calls of a harness's session belong that name none, and whether it is that
+        session's alone: begun with it, and given to no other. Only this installation's own lines say so."""
+        query = "SELECT session, reason, what FROM sessions WHERE event = 'open' AND vouched AND instr(reason, ?) = 1"
+        opened = {r[0]: (r[1].removeprefix(BESIDE), r[2]) for r in self._db.execute(query, (BESIDE,))}
+        if session not in opened:
+            return None
+        ambient, by = opened[session]
+        return ambient, by == "hook" and sum(other == ambient for other, _ in opened.values()) == 1
 
     def has_taint(self) -> bool:
         """Whether anything was ever stamped with a taint here."""

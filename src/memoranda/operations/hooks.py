@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
+from memoranda.index.testimony import BESIDE
 from memoranda.operations.allowing import trusted
 from memoranda.operations.hook_events import Event
 from memoranda.operations.open_home import OpenHome
@@ -113,7 +114,7 @@ def _open(context: Context, home: OpenHome, harness: Harness, *, clean: bool) ->
     ambient = sessions.ambient(context)
     clean = clean and harness.real
     alone = clean and not sessions.unclosed(context, by=("hook",))
-    beside = f"calls that name no session belong to {sessions.ambient(context, ahead=int(alone))}"
+    beside = f"{BESIDE}{sessions.ambient(context, ahead=int(alone))}"
     lines = [session_event(session, context, "open", by="hook" if clean else "agent", reason=beside)]
     if alone:
         lines += [session_event(ambient, context, what) for what in ("close", "fresh")]

@@ -22,6 +22,7 @@ from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
+from memoranda.trust.tools import host_of
 from memoranda.values import dataclass
 
 
@@ -29,7 +30,8 @@ from memoranda.values import dataclass
 class Step:
     """One thing on the way: its kind, its name, and how it is linked to `of`.
 
-    The kinds are note, entry, session, source, and tainted session, which is named and not followed.
+    The kinds are note, entry, session, source, and two that are named and not followed: tainted session, and shared
+    session, the ambient one of several sessions of an agent.
     """
 
     kind: str
@@ -135,9 +137,16 @@ class _Graph:
         nodes = self._nodes_of(what) if ":" in what else []
         if len(nodes) == 1 and (nodes[0] in self._citing or nodes[0][0] != "source"):
             return nodes[0]
+        if _kind_of(what) == "source" and (
+            self._catalog.ledger.tainted_by(what) or self._catalog.ledger.stamped_by(what)
+        ):
+            return "source", what
+        tools = self._catalog.ledger.tools_at(host_of(what) or what.lower())
         raise NotFound(
             f"Nothing in this Home is called {what} or cites it.",
-            remedy="Give the id of a note or an entry, a session, or a source as a note cites it.",
+            remedy=f"Tools that met its host are kept by that only: {', '.join(repr(tool) for tool in tools)}."
+            if tools
+            else "Give the id of a note or an entry, a session, a source as it is cited, or what tainted a session.",
         )
 
     def _nodes_of(self, source: str) -> list[Node]:
@@ -167,8 +176,10 @@ class _Graph:
                 yield from (("cites", other) for other in self._nodes_of(source))
             yield from (("supersedes", ("note", old)) for old in row.supersedes)
             yield from self._written_in(row.blob)
+            yield from self._stamped_with(row.blob)
         elif kind == "entry":
             yield from self._written_in(name)
+            yield from self._stamped_with(name)
         elif kind == "session":
             for event in self._catalog.ledger.session_events(name):
                 if event.event == "taint" and event.source:
@@ -178,6 +189,13 @@ class _Graph:
         wrote = self._catalog.ledger.wrote([about]).get(about)
         if wrote is not None and wrote.session:
             yield "written in", ("session", wrote.session)
+
+    def _stamped_with(self, about: str) -> Iterator[tuple[str, Node]]:
+        """Where its taint began: also what another session met that this one had inherited from."""
+        wrote = self._catalog.ledger.wrote([about]).get(about)
+        for source in sorted({root.get("source") or "" for root in wrote.taint} if wrote is not None else ()):
+            if source and source != about:
+                yield "tainted by", (_kind_of(source), source)
 
     def down(self, node: Node) -> Iterator[tuple[str, Node]]:
         kind, name = node
@@ -190,6 +208,9 @@ class _Graph:
                 if about.startswith("j_"):
                     yield "wrote", ("entry", about)
             blobs = set(self._catalog.ledger.by_session(name))
+            if beside := self._catalog.ledger.beside(name):
+                # Shared with other sessions it is only named: not all that was written in it was this one's.
+                yield "calls without a session", ("session" if beside[1] else "shared session", beside[0])
             yield from (("wrote", ("note", row.id)) for row in self._rows.values() if row.blob in blobs)
         if kind in ("entry", "source", "note"):
             # A session that it tainted wrote other things before; only what bears its stamp was touched.

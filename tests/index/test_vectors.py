@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -185,7 +186,7 @@ def test_scalar_products_are_exact_in_plain_python_and_with_numpy(data: st.DataO
     packed = [bytes(number & 255 for number in row) for row in rows]
     exact = [sum(a * b for a, b in zip(asked, row, strict=True)) for row in rows]
     assert _chunks.products(asked, packed) == exact
-    assert _near.products(asked, packed, [sum(b * b for b in row) for row in rows]) == exact
+    assert _near.products(asked, np.array(rows, np.int8), np.array([sum(b * b for b in row) for row in rows])) == exact
 
 
 @pytest.mark.parametrize("width", [1, 31, 32, 48, 96])
@@ -195,7 +196,7 @@ def test_codes_of_any_width_are_compared_bit_by_bit(width: int) -> None:
     codes = [bytes(width), b"\xff" * width, *(chance.randbytes(width) for _ in range(40))]
     keys = [chance.randbytes(20) for _ in codes]
     rows = [
-        vectors.Chunk(n + 1, 0, n, 1, b"\0", held, b"\1\0\0\0", b"", code)
+        vectors.Chunk(n + 1, 0, n, 1, b"\0", held, b"\1\0\0\0", bytes(4), code)
         for n, (held, code) in enumerate(zip(keys, codes, strict=True))
     ]
     asked = bytes(width)
@@ -208,6 +209,23 @@ def test_codes_of_any_width_are_compared_bit_by_bit(width: int) -> None:
         found = _chunks.nearest(view, asked, b"\0\1", vectors.LIVE, n)
         assert found == [(held, number) for _, held, number in by_hand[:n]]
         assert found == _near.nearest(view, asked, b"\0\1", vectors.LIVE, n)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_the_closest_of_many_are_those_that_sorting_finds(data: st.DataObject) -> None:
+    """Whatever the sample says that a limit is guessed from: all alike, few shown, the near ones beside the sample."""
+    size, n = data.draw(st.integers(1, 6000)), data.draw(st.integers(1, 300))
+    chance = np.random.default_rng(data.draw(st.integers(0, 99)))
+    distances = chance.integers(0, data.draw(st.sampled_from([1, 3, 250])), size).astype(np.uint16)
+    if data.draw(st.booleans()):
+        distances[:: _near._SAMPLE] = data.draw(st.sampled_from([0, 255]))
+    shown = None if data.draw(st.booleans()) else chance.random(size) < data.draw(st.sampled_from([0.01, 0.5, 1.0]))
+    among = np.arange(size) if shown is None else np.flatnonzero(shown)
+    found = _near._closest(distances, shown, len(among), n)
+    ordered = np.sort(distances[among])
+    wanted = among if len(among) <= n else among[distances[among] <= ordered[n - 1]]
+    assert found.tolist() == wanted.tolist()
 
 
 def test_kernels_agree_beyond_one_chunk_and_after_every_kind_of_change(tmp_path: Path) -> None:

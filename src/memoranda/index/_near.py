@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from mmap import mmap
 
 import numpy as np
 import numpy.typing as npt
 
 from memoranda.index._chunks import Chunk, View
 from memoranda.index.documents import KEY
+from memoranda.index.journal_mode import damaged
 
+_KEPT = 8  # sets of facets
+_SAMPLE = 16
+_NARROW = 1024  # numbers of a vector
 _BLOCK = 32_768  # codes at once, so that what is made of them stays in the processor's cache
 
 
@@ -28,6 +33,8 @@ class _Codes:
         self.codes: npt.NDArray[np.uint64] = np.zeros((words, 1024), np.uint64)
         self.status: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
         self.kinds: npt.NDArray[np.uint32] = np.zeros(1024, np.uint32)
+        self.norms: npt.NDArray[np.uint32] = np.zeros(1024, np.uint32)
+        self.shown: dict[tuple[bytes, int], tuple[int, npt.NDArray[np.bool_] | None, int]] = {}
 
     def bring(self, chunks: Sequence[Chunk]) -> None:
         """Takes over what changed; chunks are only ever added at the end, or grow there."""
@@ -38,6 +45,7 @@ class _Codes:
                     continue
                 if size == chunk.size:
                     self.status[first : first + size] = np.frombuffer(chunk.status, np.uint8)
+                    self.norms[first : first + size] = np.frombuffer(chunk.norms, "<u4")
                     self.chunks[n] = (chunk.id, chunk.version, first, size)
                     continue
                 assert n == len(self.chunks) - 1
@@ -58,38 +66,78 @@ class _Codes:
             grown = max(last, 2 * len(self.status))
             self.codes = np.concatenate([self.codes, np.zeros((self.words, grown - len(self.status)), np.uint64)], 1)
             self.kinds = np.resize(self.kinds, grown)
+            self.norms = np.resize(self.norms, grown)
             self.status = np.resize(self.status, grown)
         self.codes[:, first:last] = self.in_words(chunk.codes).T
         self.status[first:last] = np.frombuffer(chunk.status, np.uint8)
         self.kinds[first:last] = np.frombuffer(chunk.kinds, "<u4")
+        self.norms[first:last] = np.frombuffer(chunk.norms, "<u4")
         self.chunks.append((chunk.id, chunk.version, first, chunk.size))
         self.size = last
 
 
 def nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[tuple[bytes, int]]:
     """The n documents whose codes differ least, as (key, number), ties by key; only those allowed and shown."""
-    held = view.derived.get("codes")
-    if held is None:
-        held = view.derived["codes"] = _Codes(len(code))
-    assert isinstance(held, _Codes)
-    held.bring(view.chunks)
+    held = _held(view, len(code))
     asked = (code, view.generation)
     if held.last is None or held.last[0] != asked:
         held.last = (asked, _distances(held, held.in_words(code)[0]))
     distances = held.last[1]
-    hidden = held.status[: held.size] > most
-    if 0 in allowed[1:]:
-        hidden |= np.frombuffer(allowed, np.uint8)[held.kinds[: held.size]] == 0
-    if hidden.any():
-        distances = np.where(hidden, np.uint16(65_535), distances)
-    shown = held.size - int(np.count_nonzero(hidden))
-    if shown <= n:
-        found = np.flatnonzero(distances != 65_535)
-    else:
-        found = np.flatnonzero(distances <= np.partition(distances, n - 1)[n - 1])
-    numbers = found.tolist()
-    ranked = sorted(zip(distances[found].tolist(), _keys(view, held, found), numbers, strict=True))
+    shown, count = _shown(view, held, allowed, most)
+    found = _closest(distances, shown, count, n)
+    ranked = sorted(zip(distances[found].tolist(), _keys(view, held, found), found.tolist(), strict=True))
     return [(key, number) for _, key, number in ranked[:n]]
+
+
+def _held(view: View, width: int) -> _Codes:
+    """The codes of a view; `width` bytes are one."""
+    held = view.derived.get("codes")
+    if held is None:
+        held = view.derived["codes"] = _Codes(width)
+    assert isinstance(held, _Codes)
+    held.bring(view.chunks)
+    return held
+
+
+def _shown(view: View, held: _Codes, allowed: bytes, most: int) -> tuple[npt.NDArray[np.bool_] | None, int]:
+    """Which documents are allowed and shown (None: all), and how many; kept, since most questions ask alike."""
+    kept = held.shown.get((allowed, most))
+    if kept is None or kept[0] != view.generation:
+        shown = held.status[: held.size] <= most
+        if 0 in allowed[1:]:
+            shown &= np.frombuffer(allowed, np.uint8)[held.kinds[: held.size]] != 0
+        count = int(np.count_nonzero(shown))
+        if len(held.shown) >= _KEPT:
+            held.shown.clear()
+        kept = held.shown[allowed, most] = (view.generation, None if count == held.size else shown, count)
+    return kept[1:]
+
+
+def _closest(
+    distances: npt.NDArray[np.uint16], shown: npt.NDArray[np.bool_] | None, count: int, n: int
+) -> npt.NDArray[np.int64]:
+    """The numbers of the n shown with the smallest distances, and of all that are as far as the last of them."""
+    if count <= n:
+        return np.arange(len(distances)) if shown is None else np.flatnonzero(shown)
+    found = None
+    if count > 64 * _SAMPLE:
+        # A sample tells about where the n-th lies; when it was too bold, all are looked at.
+        sample = distances[::_SAMPLE] if shown is None else distances[::_SAMPLE][shown[::_SAMPLE]]
+        rank = min(2 * n // _SAMPLE + 8, len(sample) - 1)
+        if rank >= 0:
+            found = _within(distances, shown, np.partition(sample, rank)[rank])
+    if found is None or len(found) < n:
+        found = np.arange(len(distances)) if shown is None else np.flatnonzero(shown)
+    few = distances[found]
+    closest: npt.NDArray[np.int64] = found[few <= np.partition(few, n - 1)[n - 1]]
+    return closest
+
+
+def _within(
+    distances: npt.NDArray[np.uint16], shown: npt.NDArray[np.bool_] | None, most: np.uint16
+) -> npt.NDArray[np.int64]:
+    near = distances <= most
+    return np.flatnonzero(near if shown is None else near & shown)
 
 
 def _distances(held: _Codes, asked: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
@@ -111,19 +159,27 @@ def _keys(view: View, held: _Codes, numbers: npt.NDArray[np.int64]) -> list[byte
     return [view.chunks[chunk].keys[start : start + KEY] for chunk, start in pairs]
 
 
-def products(asked: Sequence[int], vectors: Sequence[bytes], norms: Sequence[int]) -> list[int]:
-    """The exact scalar products of a vector with others, whose products with themselves are checked."""
-    from memoranda.index.journal_mode import damaged
-
-    data = b"".join(vectors)
-    rows = np.frombuffer(data, np.int8)
-    if len(rows) != len(vectors) * len(asked):
+def rows_of(vectors: bytes | mmap, width: int, numbers: Sequence[int]) -> npt.NDArray[np.int8]:
+    """The vectors with these numbers, of `width` signed bytes each. IndexDamaged where the file ends before."""
+    count = len(vectors) // width
+    if max(numbers, default=0) >= count:
         raise damaged("The vector index", "vectors are missing at its end")
-    # Sums of products of bytes stay far below 2 ** 24 times a thousand: float64 holds them exactly.
-    exact = rows.reshape(len(vectors), len(asked)).astype(np.float64)
-    if np.einsum("ij,ij->i", exact, exact).astype(np.int64).tolist() != list(norms):
+    return np.frombuffer(vectors, np.int8, count * width).reshape(count, width)[np.array(numbers, np.int64)]
+
+
+def norms_of(view: View, width: int, numbers: Sequence[int]) -> npt.NDArray[np.uint32]:
+    """What was recorded of vectors: their products with themselves."""
+    return _held(view, -(-width // 8)).norms[np.array(numbers, np.int64)]
+
+
+def products(asked: Sequence[int], rows: npt.NDArray[np.int8], norms: npt.NDArray[np.uint32]) -> list[int]:
+    """The exact scalar products of a vector with others, whose products with themselves are checked. IndexDamaged."""
+    # Whole numbers are exact as floats, in whatever order they are added: sums of products of bytes stay below 2 ** 24
+    # up to a thousand dimensions, and far below 2 ** 53 always.
+    exact: npt.NDArray[np.floating] = rows.astype(np.float32 if rows.shape[1] <= _NARROW else np.float64)
+    if (np.einsum("ij,ij->i", exact, exact).astype(np.int64) != norms).any():
         raise damaged("The vector index", "a vector is not the one that was written")
-    found: list[int] = (exact @ np.array(asked, np.float64)).astype(np.int64).tolist()
+    found: list[int] = (exact @ np.array(asked, exact.dtype)).astype(np.int64).tolist()
     return found
 
 

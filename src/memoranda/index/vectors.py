@@ -283,8 +283,14 @@ class VectorIndex:
 
     def _vectors(self, numbers: Sequence[int]) -> list[bytes]:
         """The vectors with these numbers; shorter where the file ends."""
-        width = self.embedder.dimensions
-        if numbers and (self._mapped is None or len(self._mapped) < (max(numbers) + 1) * width):
+        width, mapped = self.embedder.dimensions, self._map(numbers)
+        return [mapped[number * width : number * width + width] for number in numbers]
+
+    def _map(self, numbers: Sequence[int]) -> mmap.mmap | bytes:
+        """The file as far as these numbers, or as far as it goes."""
+        if not numbers:
+            return b""
+        if self._mapped is None or len(self._mapped) < (max(numbers) + 1) * self.embedder.dimensions:
             if self._mapped is not None:
                 self._mapped.close()
                 self._mapped = None
@@ -292,8 +298,7 @@ class VectorIndex:
                 self._mapped = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
             except (OSError, ValueError) as error:
                 raise damaged(_WHAT, str(error)) from error
-        mapped = self._mapped
-        return [mapped[number * width : number * width + width] for number in numbers] if mapped is not None else []
+        return self._mapped
 
     def _kinds(self, sets: Sequence[tuple[str, ...]]) -> list[int]:
         texts = ["\n".join(sorted(facets)) for facets in sets]
@@ -387,12 +392,14 @@ class VectorIndex:
         asked = memoryview(question).cast("b").tolist()
         size = sum(map(mul, asked, asked))
         numbers = [number for _, number in named]
-        vectors, norms = self._vectors(numbers), _norms(view, numbers)
-        if "numpy" in sys.modules and len(vectors) > _FEW:
+        if "numpy" in sys.modules and len(numbers) > _FEW:
             from memoranda.index import _near
 
-            products = _near.products(asked, vectors, norms)
+            recorded = _near.norms_of(view, len(question), numbers)
+            products = _near.products(asked, _near.rows_of(self._map(numbers), len(question), numbers), recorded)
+            norms = recorded.tolist()
         else:
+            vectors, norms = self._vectors(numbers), _norms(view, numbers)
             for vector, norm in zip(vectors, norms, strict=True):
                 _whole(len(vector) == len(question) and any(vector), norm > 0)
             products = _chunks.products(asked, vectors)

@@ -28,8 +28,8 @@ _AWAY = r"(?:https?://|[\w.+-]+@[\w-]+\.\w|\bexternal\b|\battacker|\bmy (?:serve
 _PERSON = r"(?:the |a |any |my |your )?(?:user|human|anyone|anybody|owner|customer|client)"
 _START = r"(?:^[ \t]{0,8}|[.!?:;\"'(\]]\s{0,4}|\b(?:then|now|and|please|must|immediately|to \w+ \w+,)\s)"
 
-_ORDERS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
-    (code, hints, lazy(pattern, re.IGNORECASE | re.MULTILINE))
+_ORDERS: tuple[tuple[str, frozenset[str], re.Pattern[str]], ...] = tuple(
+    (code, frozenset(hints), lazy(pattern, re.IGNORECASE | re.MULTILINE))
     for code, hints, pattern in (
         (
             "override",
@@ -179,10 +179,14 @@ _ORDERS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 
+_HINTS = tuple(sorted(frozenset[str]().union(*(hints for _, hints, _ in _ORDERS))))
+
 
 def orders(text: str) -> Iterator[str]:
     """The codes of the rules that a folded text meets, in a fixed order."""
     low = text.lower()
-    for code, hints, pattern in _ORDERS:
-        if any(hint in low for hint in hints) and pattern.search(text):
-            yield code
+    present = [hint for hint in _HINTS if hint in low]  # each once, and in most texts hardly one
+    if present:
+        for code, hints, pattern in _ORDERS:
+            if not hints.isdisjoint(present) and pattern.search(text):
+                yield code

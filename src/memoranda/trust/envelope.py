@@ -30,7 +30,7 @@ _TOKEN = 10  # characters, 50 bits
 # harmless is still seen as such and the backslash can be taken away again.
 _LIKE = lazy(r"<(?=[\\\s]*<[\\\s/]*[mM][eE][mM][oO](?![a-zA-Z]))")
 _ITEM = lazy(r"^<<memo ([0-9a-z]{10}) ([^ \n]*) ([^ \n]*)((?: [^ \n]*)*)>>\n(.*?)\n<</memo \1>>$", 24)  # M and S
-_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/@#,+!?*&()")
+_PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/@#,+!?*&()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,8 @@ def _marks(text: str) -> list[int]:
 def _word(value: str) -> str:
     """As one word of a marker: whatever could end the word or the marker is percent-encoded."""
     data = value.encode("utf-8", "surrogatepass")
+    if not data.translate(None, _PLAIN):
+        return value
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in data)
 
 

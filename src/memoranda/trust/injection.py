@@ -58,6 +58,7 @@ _BLOCKED: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )
+_BASE64_LEAST = 20
 _BASE64 = lazy(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,}={0,2}(?![A-Za-z0-9+/_-])")
 _HEX = lazy(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){16,}(?![0-9A-Za-z])")
 _BINARY = lazy(r"(?<!\d)[01]{8}(?: [01]{8}){7,}")
@@ -109,9 +110,11 @@ def _look_alikes(word: str) -> int:
 
 def _unwrapped(text: str) -> Iterator[str]:
     """Orders that stand in base64, in hexadecimal or binary digits, or with a space after each letter."""
+    long = (
+        max(map(len, text.split()), default=0) >= _BASE64_LEAST
+    )  # what base64 and hexadecimal digits have no space in
     for pattern, plain in (
-        (_BASE64, _from_base64),
-        (_HEX, _from_hex),
+        *(((_BASE64, _from_base64), (_HEX, _from_hex)) if long else ()),
         (_BINARY, _from_binary),
         (_SPACED, _from_spaced),
     ):

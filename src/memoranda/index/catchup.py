@@ -77,14 +77,14 @@ class CatchUp:
             return CaughtUp(snapshot, False)
         if not self._ours(snapshot, ledger):
             repository.keep_ledger()
-        much = catalog.roomy() if catalog.state("commit") is None else nullcontext()
-        with much, transaction(catalog.db):
+        with catalog.roomy() if catalog.state("commit") is None else nullcontext(), transaction(catalog.db):
             # Seen again now that nobody else writes: another process may have gone further while we waited.
             snapshot, ledger = repository.snapshot(), repository.store.ref(LEDGER_REF)
             changed, rebuilt = not self._reflects(snapshot, ledger), None
             if changed:
                 repository.make_durable()  # a catalog ahead of the log would lie after a loss of power
-                rebuilt = self._take_in(snapshot, ledger)
+                with catalog.filling() if catalog.state("commit") is None else nullcontext():
+                    rebuilt = self._take_in(snapshot, ledger)
                 catalog.set_state(commit=snapshot.commit or "", seq=str(snapshot.seq), ledger=ledger or "")
         return CaughtUp(snapshot, changed, rebuilt)
 

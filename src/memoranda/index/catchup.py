@@ -83,8 +83,7 @@ class CatchUp:
             changed, rebuilt = not self._reflects(snapshot, ledger), None
             if changed:
                 repository.make_durable()  # a catalog ahead of the log would lie after a loss of power
-                with catalog.filling() if catalog.state("commit") is None else nullcontext():
-                    rebuilt = self._take_in(snapshot, ledger)
+                rebuilt = self._take_in(snapshot, ledger)
                 catalog.set_state(commit=snapshot.commit or "", seq=str(snapshot.seq), ledger=ledger or "")
         return CaughtUp(snapshot, changed, rebuilt)
 
@@ -144,9 +143,10 @@ class CatchUp:
         keep = self._begin(int(self._catalog.state("seq") or 0))
         self._filler.pending.confirm(int(self._catalog.state("committed") or 0))
         committed = _committed(snapshot)
-        rebuilt = self._commits(snapshot, committed)
-        self._records(snapshot.tail)
-        self._ledger(ledger)
+        with self._catalog.filling() if self._catalog.state("commit") is None else nullcontext():
+            rebuilt = self._commits(snapshot, committed)
+            self._records(snapshot.tail)
+            self._ledger(ledger)
         if keep.run(*self._since):
             rebuilt = "something that was kept out is allowed again"
             self._catalog.set_state(commit=None)

@@ -79,11 +79,8 @@ def test_what_only_proposes_names_what_stands(context: Context, space: Space, ho
     path.write_text(path.read_text().replace("six", "ten"))
     view = recall(context, space, "When does the ferry leave?", include=("notes",))
     told = [(item.id, item.reviewed, item.contested_by, item.proposed_by) for item in view.items]
-    assert told == [
-        (first.id, True, (), (first.id,)),
-        (first.id, False, (first.id,), ()),
-        (other, False, (first.id,), ()),
-    ]
+    assert told[0] == (first.id, True, (), (first.id,)), "and of the others vectors say which is nearer"
+    assert sorted(told[1:]) == sorted([(first.id, False, (first.id,), ()), (other, False, (first.id,), ())])
 
 
 def test_two_values_of_one_key_name_each_other_until_a_person_decides(context: Context, space: Space) -> None:

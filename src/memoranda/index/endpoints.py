@@ -59,6 +59,8 @@ def bring_vectors(
 ) -> None:
     """As `embedding_feed.bring`; afterwards the index says from which likeness on something is shown."""
     forgotten = embedding_feed.bring(catalog, vectors, identity, progress, batch=batch)
-    if forgotten and isinstance(vectors.embedder, EndpointEmbedder):
-        vectors.embedder.forget()
-    calibrate(vectors)
+    try:
+        calibrate(catalog, vectors)
+    finally:
+        if forgotten and isinstance(vectors.embedder, EndpointEmbedder):
+            vectors.embedder.forget()

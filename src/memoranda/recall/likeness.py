@@ -22,8 +22,10 @@ _NEAREST = 30
 class Likeness:
     """The vectors' view of one question."""
 
-    def __init__(self, near: Near, floors: tuple[float, float], usual: float = 0.0) -> None:
-        """`floors` as above; `usual` is the cosine of documents that have nothing to do with each other."""
+    def __init__(self, near: Near, floors: tuple[float, float], usual: float = 0.0, *, model: bool = False) -> None:
+        """`floors` as above; `usual` is the cosine of what has nothing to do with each other; `model` says that whole
+        sentences are read, which knows more than a table of words."""
+        self.model = model
         self._near = near
         self.floor, self.alone = (self._beyond(floor, usual) for floor in floors)
         self._usual = usual
@@ -57,6 +59,6 @@ def likeness(
     if vectors.calibrated:
         from memoranda.index.calibration import calibration
 
-        return Likeness(near, *calibration(vectors))
+        return Likeness(near, *calibration(vectors), model=True)
     latin = any("a" <= letter <= "z" for letter in fold(question.text))
     return Likeness(near, _FLOORS[language_of(question.text)] if latin else _NO_FLOORS)

@@ -44,6 +44,8 @@ NOTE_WEIGHTS = {
 }
 # Where there are vectors. Fitted on every other French question; for English notes there are none to fit on.
 NOTE_WEIGHTS_NEAR = {**NOTE_WEIGHTS, "like": 9.0}
+# Where they come from a model that reads sentences. Fitted on every other French question with multilingual-e5-small.
+NOTE_WEIGHTS_MODEL = {**NOTE_WEIGHTS, "like": 30.0}
 SCALE = 12.0  # a passage with every word of the question scores about 1, a note somewhat more
 
 Judged = tuple[float, str, Signals, Mapping[str, float]]
@@ -87,7 +89,7 @@ def rank(
         best = [key for _, key, *_ in sorted(_judged([*of_notes], NOTE_WEIGHTS), key=lambda item: (-item[0], item[1]))]
         of_notes, by_structure = _with_structure(structure, question, of_notes, best, facts, accept)
     judged = [
-        *_judged(of_notes, NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS),
+        *_judged(of_notes, _note_weights(alike)),
         *_judged(of_said, passages.WEIGHTS_NEAR if alike else PASSAGE_WEIGHTS),
     ]
     judged.sort(key=lambda item: (-item[0], item[1]))
@@ -121,11 +123,17 @@ def rank_notes(
 ) -> list[Ranked]:
     """The best n of these notes by the same signals, best first, ties by key."""
     of_notes = _note_signals(question, scores, facts, keys, alike)
-    judged = list(_judged(of_notes, NOTE_WEIGHTS_NEAR if alike else NOTE_WEIGHTS))
+    judged = list(_judged(of_notes, _note_weights(alike)))
     judged.sort(key=lambda item: (-item[0], item[1]))
     held = scores.held(keys)
     by_words = places(sorted((key for key in keys if key in held), key=lambda key: (-held[key].score, key)))
     return _told(judged[:n], by_words, _by_likeness(of_notes) if alike else None)
+
+
+def _note_weights(alike: Likeness | None) -> Mapping[str, float]:
+    if alike is None:
+        return NOTE_WEIGHTS
+    return NOTE_WEIGHTS_MODEL if alike.model else NOTE_WEIGHTS_NEAR
 
 
 def _judged(found: Iterable[tuple[str, Signals]], weights: Mapping[str, float]) -> Iterator[Judged]:

@@ -100,6 +100,21 @@ def test_instructions_stay_short_and_count_what_has_no_room(person: Person) -> N
     connected(person, talk, "--home", str(home))
 
 
+def test_a_reviewed_note_that_has_no_room_at_all_is_counted(person: Person) -> None:
+    """And nobody is told that nothing was reviewed."""
+    home = ("--home", str(person.home()))
+    note = person.json("remember", f"Berth: {'deep ' * 4000}", *home)
+    assert typed(person, "review", "accept", note["id"], *home)[0] == 0
+
+    async def talk(client: Any) -> None:
+        (content,) = (await client.read_resource("memoranda://context")).contents
+        assert "1 more reviewed" in content.text and "Nothing was reviewed" not in content.text
+        assert "1 more reviewed" in client.instructions
+
+    connected(person, talk, *home)
+    assert person.says("context", *home).strip() == "1 reviewed note had no room."
+
+
 def test_an_agent_taints_its_session_and_sees_that_something_waits(person: Person) -> None:
     home = person.home()
 

@@ -64,6 +64,10 @@ class AutomaticContext:
     inputs: tuple[tuple[str, str | None], ...] = ()
     blocked: int = 0
 
+    def said(self) -> str:
+        """`text`, or in words that there is nothing; empty when there is something and none of it is loaded."""
+        return self.text or ("" if self.left_out or self.blocked else "Nothing was reviewed yet, so nothing is loaded.")
+
     def json(self) -> dict[str, object]:
         rows = [
             {"id": i.id, "uri": i.uri, "subject": i.subject, "text": i.text, "contested": i.contested}

@@ -156,12 +156,12 @@ def _context(frame: Frame, args: argparse.Namespace) -> int:
     if frame.json:
         frame.document(found.json())
         return 0
-    said = [found.text or "Nothing was reviewed yet, so nothing is loaded."]
+    said = [found.said()]
     if found.left_out:
         said.append(f"{counted(found.left_out, 'reviewed note')} had no room.")
     if found.blocked:
         said.append(left_out(found.blocked))
-    frame.text("\n\n".join(said))
+    frame.text("\n\n".join(filter(None, said)))
     return 0
 
 

@@ -15,12 +15,12 @@ _INSTRUCTIONS = 1990  # characters: hosts cut instructions at 2 KB
 def context_resource(context: Context, space: Space) -> str:
     """Everything that is loaded automatically, each note in its envelope."""
     found = automatic_context(context, space)
-    lines = [found.text or "Nothing was reviewed yet, so nothing is loaded."]
+    lines = [found.said()]
     if found.left_out:
         lines.append(f"{found.left_out} more reviewed had no room: ask nas_recall.")
     if found.blocked:
         lines.append(left_out(found.blocked))
-    return "\n\n".join(lines)
+    return "\n\n".join(filter(None, lines))
 
 
 def instructions_with_context(context: Context, space: Space) -> str:
@@ -33,7 +33,7 @@ def instructions_with_context(context: Context, space: Space) -> str:
         if size <= room:
             kept.append(item.envelope)
             room -= size
-    if not found.items:
+    if not found.items and not found.left_out:
         return INSTRUCTIONS
     left = len(found.items) + found.left_out - len(kept)
     return "\n\n".join([INSTRUCTIONS, *([LOADED] if kept else []), *kept, *([_more(left)] if left else [])])

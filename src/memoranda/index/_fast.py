@@ -18,7 +18,7 @@ Small = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.uint8]
 Place = tuple[int, Small, Counts]  # the number of a segment's first document, documents in it, frequencies
 Floats = npt.NDArray[np.float64]
-_KEPT = 1_000_000  # postings with their weights, 16 bytes each
+_KEPT = 1_000_000  # postings with their weights, 16 bytes each; more where a word alone has that many
 _REACH = SEGMENT_MOST  # no segment has more
 _SAMPLE = 16
 
@@ -103,7 +103,7 @@ def _above(scores: Floats, least: float, passing: npt.NDArray[np.bool_] | None) 
 
 
 def run(scoring: Scoring) -> FastResult:
-    groups = weights(scoring, _KEPT, _weigh)
+    groups = weights(scoring, max(_KEPT, 4 * scoring.view.size), _weigh)
     # Word after word: one addition a document and word, in the order of the words, as in the plain kernel.
     numbers = np.concatenate([group.found[0] for group in groups])
     each = np.concatenate([group.found[1] for group in groups])

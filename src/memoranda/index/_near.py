@@ -28,6 +28,7 @@ class _Codes:
         self._width = width
         self.words = words = -(-width // 8)
         self.size = 0
+        self.generation = -1  # of the view that it is as far as
         self.last: tuple[tuple[bytes, int], npt.NDArray[np.uint16]] | None = None  # notes and passages are asked alike
         self.chunks: list[tuple[int, int, int, int]] = []  # id, version, first, size
         self.codes: npt.NDArray[np.uint64] = np.zeros((words, 1024), np.uint64)
@@ -95,7 +96,9 @@ def _held(view: View, width: int) -> _Codes:
     if held is None:
         held = view.derived["codes"] = _Codes(width)
     assert isinstance(held, _Codes)
-    held.bring(view.chunks)
+    if held.generation != view.generation:
+        held.bring(view.chunks)
+        held.generation = view.generation
     return held
 
 

@@ -40,7 +40,7 @@ __all__ = ["Accept", "Applied", "Counts", "Document", "Held", "LexicalIndex", "M
 FILE = "lexical.sqlite"
 _WHAT = "The lexical index"
 _FORMAT = 1
-_CACHE_BYTES = 24 << 20  # postings kept in memory, at most
+_CACHE_BYTES = 24 << 20  # postings kept in memory, at most, or 64 bytes a document
 _FRESH_WORK = 150_000  # postings that plain Python scores in about the time that importing numpy takes
 _WARM_WORK = 1_500  # postings below which numpy's overhead is more than what it saves
 _MANY_KEYS = 24
@@ -229,7 +229,7 @@ class LexicalIndex:
 
     def _fetch(self, view: View, terms: Sequence[str]) -> dict[tuple[int, str], bytes]:
         """The stored postings of these terms by segment, through the cache; b"" where there are none."""
-        if self._postings_bytes > _CACHE_BYTES:
+        if self._postings_bytes > max(_CACHE_BYTES, 64 * view.size):
             self._postings.clear()
             self._postings_bytes = 0
         found = {}

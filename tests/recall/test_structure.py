@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memoranda.context import Context
+from memoranda.index.embedding.static import installed
 from memoranda.index.structure import edges_of, neighbours
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.journaling import Turn, append_many
@@ -56,6 +57,15 @@ def test_the_graph_can_be_had_and_can_be_left_out(context: Context, space: Space
     assert [item.id for item in recall(context, space, "When does the ferry leave?").items] == [
         item.id for item in plain.items
     ]
+
+
+@pytest.mark.skipif(installed() is None, reason="the package wordllama is not installed")
+def test_both_stand_beside_vectors(context: Context, space: Space, told: dict[str, Remembered]) -> None:
+    index_add(context, space, "static+graph+outline", wait=True)
+    view = index_try(context, space, "static+graph+outline", "When does the ferry leave?")
+    assert view.items[0].id == told["ferry"].id
+    assert account(view, told["captain"])["indexes"]["graph"]["gives"] > 0
+    assert set(account(view, told["ferry"])["indexes"]) == {"lexical", "vectors", "graph", "outline"}
 
 
 def test_notes_that_cite_the_same_lines_hang_together(

@@ -86,7 +86,8 @@ def rank(
     of_said = passages.passage_signals(question, scores, facts, said, accept, alike) if said else []
     by_structure: dict[str, Places] = {}
     if structure is not None:
-        best = [key for _, key, *_ in sorted(_judged([*of_notes], NOTE_WEIGHTS), key=lambda item: (-item[0], item[1]))]
+        so_far = sorted(_judged(of_notes, _note_weights(alike)), key=lambda item: (-item[0], item[1]))
+        best = [key for _, key, *_ in so_far]
         of_notes, by_structure = _with_structure(structure, question, of_notes, best, facts, accept)
     judged = [
         *_judged(of_notes, _note_weights(alike)),

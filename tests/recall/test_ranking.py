@@ -15,7 +15,7 @@ from memoranda.index.lexical import LexicalIndex
 from memoranda.recall.facts import Fact, Ranked
 from memoranda.recall.passages import _spans
 from memoranda.recall.question import read_question
-from memoranda.recall.ranking import rank
+from memoranda.recall.ranking import account, rank
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)  # a Monday
 
@@ -100,7 +100,7 @@ def talk(memory: Memory) -> Memory:
 
 
 def signals(item: Ranked) -> Mapping[str, float]:
-    found = item.why["signals"]
+    found = account(item)["signals"]
     assert isinstance(found, dict)
     return found
 

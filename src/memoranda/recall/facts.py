@@ -38,8 +38,10 @@ class Facts(Protocol):
 
 
 class Ranked(NamedTuple):
-    """An item in its place: `score` has six decimals, `why` says what made it, see `explaining.why`."""
+    """An item in its place: `score` has six decimals; the rest is what made it, see `ranking.account`."""
 
     key: str
     score: float
-    why: dict[str, object]
+    signals: Mapping[str, float]
+    weights: Mapping[str, float]
+    ranks: Mapping[str, int | None]

@@ -21,7 +21,7 @@ from memoranda.recall.signals import Floor, Signals, plain, timely
 if TYPE_CHECKING:
     from memoranda.recall.structure import Structure
 
-__all__ = ["NOTE_WEIGHTS", "PASSAGE_WEIGHTS", "SCALE", "Fact", "Facts", "Ranked", "rank"]
+__all__ = ["NOTE_WEIGHTS", "PASSAGE_WEIGHTS", "SCALE", "Fact", "Facts", "Ranked", "account", "rank"]
 
 PASSAGE_WEIGHTS = passages.WEIGHTS
 
@@ -152,15 +152,20 @@ def _told(
     by_likeness: Places | None,
     by_structure: Mapping[str, Places] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """The items with their accounts; an index that was not asked is None."""
+    """The items, with the place of each by every index that was asked."""
     found = []
     for total, key, signals, weights in judged:
         ranks = {"lexical": by_words.get(key)}
         if by_likeness is not None:
             ranks["vectors"] = by_likeness.get(key)
         ranks |= {index: places.get(key) for index, places in by_structure.items()}
-        found.append(Ranked(key, total, why(signals, weights, SCALE, ranks)))
+        found.append(Ranked(key, total, signals, weights, ranks))
     return found
+
+
+def account(item: Ranked) -> dict[str, object]:
+    """What made the item's score, for a reader; worked out for what is shown only."""
+    return why(item.signals, item.weights, SCALE, item.ranks)
 
 
 def _answered(scores: Scores, found: Sequence[str]) -> bool:

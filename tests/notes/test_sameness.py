@@ -14,6 +14,8 @@ from memoranda.notes.sameness import same_text
     [
         ("Acme renewed.", "acme   RENEWED"), ("Café – 24", "cafe\u0301 24"), ("full width", "ｆｕｌｌ　ｗｉｄｔｈ"),
         ("hid\u200bden", "hidden"), ("- *one*\n- two!", "one two"), ("Straße", "STRASSE"), (" ?! ", "?!"),
+        ("hid\u034fd\ufe0fe\u3164n", "hidden"), ("_one_ and __two__", "one and two"),
+        ("\u0440\u0430ssw\u043erd", "password"), ("\u041d\u0415L\u0420", "help"), ("Зима и лето", "ЗИМА И ЛЕТО"),
     ],
 )  # fmt: skip
 def test_the_same(one: str, other: str) -> None:

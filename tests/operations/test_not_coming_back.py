@@ -252,6 +252,25 @@ def test_nothing_that_is_written_in_the_home_takes_a_tombstone_away(
         assert remember(context, again, NewNote(TEXT)).id, "and a person's lift is kept too"
 
 
+@pytest.mark.parametrize("change", ["owner = 'user.nobody'", "owner = NULL", "stays = '[\"mem_back0000001\"]'"])
+def test_a_tombstone_bent_in_the_catalog_keeps_its_content_out(
+    context: Context, person: Context, space: Space, home: Path, change: str
+) -> None:
+    forget(person, space, one(remember(context, space, NewNote(TEXT))))
+    space.one().refresh(context)
+    with pytest.raises(Forgotten):
+        remember(context, space, NewNote(TEXT))
+    space.one().indexes.catalog.db.execute(f"UPDATE tombstones SET {change}")
+    space.one().tombs.renew()
+    with pytest.raises(Forgotten):
+        remember(context, space, NewNote(TEXT))
+    space.one().repository.flush()
+    (home / "memory/notes/back.md").write_text(f"---\nid: mem_back0000001\n---\n{TEXT}\n", encoding="utf-8")
+    git(home, "add", "-A")
+    git(home, "commit", "-qm", "Back again")
+    assert shown(person, space) == []
+
+
 @pytest.mark.parametrize(
     "text", ["The tombstone hashes stay forgotten.", "Retention of replica objects; expire, erased."]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 
 import pytest
 from hypothesis import given
@@ -106,3 +107,12 @@ def test_what_always_and_what_never_reaches_beyond() -> None:
 def test_two_of_the_three_are_allowed_and_three_are_not() -> None:
     for three in itertools.product((False, True), repeat=3):
         assert two_met(*three) == (("untrusted content", "private data") if all(three) else ())
+
+
+def test_a_file_that_cites_very_much_costs_no_more_than_it_is_long() -> None:
+    many = [unresolved(f"nas://gone/{number}.md") for number in range(60_000)]
+    found: list[Taint] = []
+    looking = threading.Thread(target=lambda: found.append(inherit(CLEAN, many)), daemon=True)
+    looking.start()
+    looking.join(20)  # squared, it would be minutes
+    assert found and len(found[0].roots) == 60_000

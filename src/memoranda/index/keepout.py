@@ -65,7 +65,8 @@ class Tombs:
 def tombs_of(db: sqlite3.Connection, mirror: Mapping[str, Mirrored], seals: Seals) -> Tombs:
     """The tombstones in force: of the ledger, and of the mirror, which nobody reaches who writes in the Home.
 
-    What the mirror has as set stays so whatever became of the ledger; what it has as lifted, a later line sets again.
+    What the mirror has as set stays so whatever became of the ledger, and whose it is and what stays is said by the
+    mirror too: the catalog's table is a file like others. What it has as lifted, a later line sets again.
     """
     found = {
         tomb.mark: tomb
@@ -73,8 +74,10 @@ def tombs_of(db: sqlite3.Connection, mirror: Mapping[str, Mirrored], seals: Seal
         if (told := mirror.get(tomb.mark)) is None or not told.lifted or (tomb.at and _at(told) < tomb.at)
     }
     for mark, told in mirror.items():
-        if not told.lifted and mark not in found:
-            found[mark] = Tombstone(mark, told.owner, told.key, _at(told), None, frozenset(told.stays))
+        if not told.lifted:
+            known = found.get(mark)
+            at, reason = (_at(told), None) if known is None else (known.at, known.reason)
+            found[mark] = Tombstone(mark, told.owner, told.key, at, reason, frozenset(told.stays))
     return Tombs(found.values(), seals)
 
 

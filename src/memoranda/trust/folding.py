@@ -9,16 +9,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+from memoranda.notes.glyphs import LOOK_ALIKES, is_invisible
 from memoranda.values import dataclass
 
-# Letters of other scripts that are drawn like a Latin one. Capitals and small letters apart, since they differ.
-_LOOK_ALIKES = dict(
-    zip(
-        "АВЕЅІЈКМНОРСТХҮԌԚԜЗЬаеѕіјоԛԝрсухһԁɡӏѵԍкмтвнг" + "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϳοραινυκχτγε" + "ՕօսոցᎪᏴᏟᎬᏀᎻᏦᏞᎷᏢᏒᏚᎢᏔᏃ",
-        "ABESIJKMHOPCTXYGQW3baesijoqwpcyxhdglvgkmtBHr" + "ABEZHIKMNOPTYXCjopaivukxtye" + "OounqABCEGHKLMPRSTWZ",
-        strict=True,
-    )
-)
 _PUNCTUATION = {
     "‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"',
     "‹": "<", "〈": "<", "⟨": "<", "❮": "<", "❬": "<", "《": "<<", "«": "<<", "≪": "<<", "⟪": "<<", "⋘": "<<<",
@@ -27,8 +20,6 @@ _PUNCTUATION = {
     "ː": ":", "∶": ":", "꞉": ":", "ǀ": "|", "∣": "|", "⁎": "*", "∗": "*",
 }  # fmt: skip
 _SMALL_CAPITALS = dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz", strict=True))
-# Invisible, though their category does not say so: fillers, the grapheme joiner, variation selectors.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\u180c\u180d\u180f")
 _KNOWN: dict[str, str] = {}  # what each character seen so far folds to
 
 
@@ -78,7 +69,7 @@ def fold_char(char: str) -> str:
 def _fold_char(char: str) -> str:
     if is_invisible(char):
         return ""
-    for table in (_LOOK_ALIKES, _PUNCTUATION, _SMALL_CAPITALS):
+    for table in (LOOK_ALIKES, _PUNCTUATION, _SMALL_CAPITALS):
         if char in table:
             return table[char]
     if "\ud800" <= char <= "\udfff":
@@ -87,16 +78,6 @@ def _fold_char(char: str) -> str:
     return plain if plain.isascii() else char
 
 
-def is_invisible(char: str) -> bool:
-    """Whether nothing is drawn for it: zero-width and bidirectional marks, tag characters, fillers, selectors."""
-    code = ord(char)
-    if code < 0xAD:
-        return False
-    return (
-        unicodedata.category(char) == "Cf" or char in _BLANK or 0xFE00 <= code <= 0xFE0F or 0xE0000 <= code <= 0xE0FFF
-    )
-
-
 def is_look_alike(char: str) -> bool:
     """Whether this letter of another script is drawn like a Latin one."""
-    return char in _LOOK_ALIKES
+    return char in LOOK_ALIKES

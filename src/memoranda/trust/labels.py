@@ -96,10 +96,10 @@ def unresolved(source: str) -> Taint:
 
 def inherit(session: Taint, sources: Iterable[Taint]) -> Taint:
     """The taint that a note is stamped with: its session's at that moment, and every source's."""
-    taint = session
+    roots = set(session.roots)  # a file may cite a hundred thousand
     for source in sources:
-        taint = taint | source
-    return taint
+        roots |= source.roots
+    return session if len(roots) == len(session.roots) else Taint(frozenset(roots))
 
 
 def is_private(classification: str) -> bool:

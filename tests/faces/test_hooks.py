@@ -417,6 +417,23 @@ def test_a_huge_event_taints_and_ends(harness: Harness) -> None:
     assert harness.raw(json.dumps(huge)).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "answer", ["[" * 50_000 + "]" * 50_000, "1" * 5000, "{" * 9], ids=["brackets", "a long number", "torn"]
+)
+def test_an_answer_that_no_parser_takes_hides_no_tool(harness: Harness, answer: str) -> None:
+    harness.quiet("session_start")
+    event = json.dumps(harness.event("mail", tool_response=0))
+    head, _, _ = event.rpartition('"tool_response": 0')
+    assert harness.raw(f'{head}"tool_response": {answer}}}').returncode == 0
+    assert harness.story()["tainted"]
+
+
+@pytest.mark.parametrize("path", ["/tmp/a\0b.jsonl", "/tmp/\ud800.jsonl"])
+def test_the_name_of_no_file_is_no_transcript(harness: Harness, path: str) -> None:
+    done = harness.raw(json.dumps(harness.event("stop", transcript_path=path)))
+    assert done.returncode == 1 and "is not read" in done.stderr and "defect" not in done.stderr
+
+
 def test_a_transcript_with_nonsense_is_taken_as_far_as_it_goes(harness: Harness) -> None:
     harness.quiet("session_start")
     text = (DATA / "transcript.jsonl").read_text()

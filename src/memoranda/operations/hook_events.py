@@ -18,7 +18,7 @@ _TOOL_EVENTS = ("PostToolUse", "PostToolUseFailure")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `name` is the harness's word for it; `too_large`: only its beginning was looked at."""
+    """One event. `name` is the harness's word for it; `too_large`: only its beginning was looked at, or understood."""
 
     name: str
     session: str
@@ -34,8 +34,18 @@ class Event:
 
 
 def read_event(data: bytes) -> Event:
-    """The event in these bytes; of one larger than `LARGEST`, its first fields. InvalidInput."""
-    fields = _first_fields(data) if len(data) > LARGEST else _fields(data)
+    """The event in these bytes; of one larger than `LARGEST`, its first fields. InvalidInput.
+
+    A tool's answer is somebody else's word: one that no parser takes (brackets without end, a number of 5000 digits)
+    must not hide that the tool was used.
+    """
+    whole = len(data) <= LARGEST
+    try:
+        fields = _fields(data) if whole else _first_fields(data)
+    except InvalidInput:
+        fields, whole = _first_fields(data), False
+        if fields.get("hook_event_name") not in _TOOL_EVENTS:
+            raise
     told = {name: fields.get(name) for name in ("hook_event_name", "session_id")}
     for name, value in told.items():
         if not isinstance(value, str) or not value:
@@ -50,7 +60,7 @@ def read_event(data: bytes) -> Event:
         _text(fields, "source"),
         _text(fields, "tool_name"),
         arguments if isinstance(arguments, dict) else {},
-        len(data) > LARGEST,
+        not whole,
     )
 
 
@@ -64,8 +74,8 @@ def _fields(data: bytes) -> Mapping[str, Any]:
     return fields
 
 
-def _first_fields(data: bytes) -> dict[str, str]:
-    """Of an event that is too large, the plain texts that stand before a tool's arguments and its answer."""
+def _first_fields(data: bytes) -> Mapping[str, Any]:
+    """Of an event that is too large or no JSON, the plain texts that stand before a tool's arguments and its answer."""
     head = data[:_HEAD].decode("utf-8", "replace")
     head = re.split(r'"(?:tool_input|tool_response|prompt|error)"\s*:', head, maxsplit=1)[0]
     found = re.findall(r'"(hook_event_name|session_id|transcript_path|tool_name)"\s*:\s*"([^"\\]*)"', head)

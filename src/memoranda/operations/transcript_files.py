@@ -90,7 +90,10 @@ def _start(kept: bytes, status: os.stat_result) -> int:
 
 
 def _opened(path: str, folder: Path) -> BinaryIO | None:
-    base, place = os.path.realpath(folder), os.path.realpath(path)
+    try:
+        base, place = os.path.realpath(folder), os.path.realpath(path)
+    except ValueError:  # a zero byte, half a character
+        raise _refused("its name is none of a file") from None
     if os.path.islink(path):  # noqa: PTH114
         raise _refused("it is a link")
     if not path.startswith("/") or ".." in path.split("/") or not place.startswith(f"{base}/"):

@@ -30,6 +30,15 @@ def test_a_note_loads_only_after_a_person_accepted_it(person: Person) -> None:
     assert "The harbour closes at six." in (person.work / home / "memory" / "MEMORY.md").read_text()
     assert person.json("recall", "harbour", "--home", home)["items"][0]["reviewed"] is True
     assert person.json("review", "list", "--home", home)["waiting"] == []
+    # What a tainted session writes about the same stays away from all that.
+    person.json("session", "taint", "--reason", "a mail", "--agent", "eve", "--home", home)
+    bad = person.json(
+        "remember", "The harbour closes at noon.", "--subject", "harbour", "--agent", "eve", "--home", home
+    )
+    (waiting,) = person.json("review", "list", "--home", home)["waiting"]
+    assert (waiting["id"], waiting["state"]) == (bad["id"], "quarantined")
+    assert [item["id"] for item in person.json("context", "--home", home)["items"]] == [note["id"]]
+    assert "noon" not in (person.work / home / "memory" / "MEMORY.md").read_text()
     assert subprocess.run(["git", "-C", home, "status", "--short"], capture_output=True, cwd=person.work).stdout == b""
 
     assert typed(person, "review", "revoke", note["id"], "--home", home)[0] == 0

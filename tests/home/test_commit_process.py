@@ -100,7 +100,6 @@ def test_two_homes_that_burst_share_one_process(base: Path, live: Context, burst
     assert_sound(base)
 
 
-@pytest.mark.requirement("A-045")
 def test_killed_or_stopped_it_is_missed_by_nobody(base: Path, live: Context, bursting: None) -> None:
     for harm in (signal.SIGKILL, signal.SIGSTOP):
         with opened(base, live) as space:

@@ -13,7 +13,7 @@ from memoranda.home.keys import Keys
 from memoranda.operations.journaling import Turn, append
 from memoranda.operations.loading import automatic_context
 from memoranda.operations.remembering import NewNote, remember, update
-from memoranda.operations.reviewing import decide
+from memoranda.operations.reviewing import decide, show
 from memoranda.operations.space import Space
 from memoranda.operations.tracing import rollback
 
@@ -35,6 +35,12 @@ def test_it_follows_what_is_written_reviewed_and_undone(context: Context, keys: 
     with opened(context, keys, home) as space:
         decide(person, space, [first.id], "accept")
     assert "The pilot is Ole." in memory(home) and "contested" not in memory(home)
+    with opened(context, keys, home) as space:
+        mailed = replace(context, agent="eve")
+        append(mailed, space, Turn("A mail.", "mail", origin="external"))
+        bad = remember(mailed, space, NewNote("The pilot is Eve.", subject="harbour"))
+        assert show(person, space, bad.id).state == "quarantined"
+    assert "The pilot is Ole." in memory(home) and "Eve" not in memory(home)
     with opened(context, keys, home) as space:
         newer = update(context, space, first.id, "The pilot is Maud.")
     assert "The pilot is Ole. (contested" in memory(home) and "Maud" not in memory(home)

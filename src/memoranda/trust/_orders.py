@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from memoranda.notes.lazyre import lazy
+from memoranda.trust._hints import anywhere, held_in
 
 # Between "ignore" and "instructions": which ones.
 _WHICH = (
@@ -179,14 +180,16 @@ _ORDERS: tuple[tuple[str, frozenset[str], re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 
-_HINTS = tuple(sorted(frozenset[str]().union(*(hints for _, hints, _ in _ORDERS))))
+_HINTS = anywhere(*sorted(frozenset[str]().union(*(hints for _, hints, _ in _ORDERS))))
 
 
 def orders(text: str) -> Iterator[str]:
     """The codes of the rules that a folded text meets, in a fixed order."""
+    held = held_in(text.split())
+    if not held & _HINTS.mask:
+        return
     low = text.lower()
-    present = [hint for hint in _HINTS if hint in low]  # each once, and in most texts hardly one
-    if present:
+    if present := [hint for bit, hint in _HINTS.each if held & bit and hint in low]:
         for code, hints, pattern in _ORDERS:
             if not hints.isdisjoint(present) and pattern.search(text):
                 yield code

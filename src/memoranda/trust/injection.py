@@ -8,7 +8,7 @@ what it saw, and `blocked` is kept for what no honest memory contains.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from memoranda.notes.lazyre import lazy
@@ -63,6 +63,7 @@ _BASE64 = lazy(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,}={0,2}(?![A-Za-z0-9+/_
 _HEX = lazy(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){16,}(?![0-9A-Za-z])")
 _BINARY = lazy(r"(?<!\d)[01]{8}(?: [01]{8}){7,}")
 _SPACED = lazy(r"(?:\b\w[ .\-_*]){5,}\w\b[^\n]{0,60}")
+_BETWEEN_LETTERS = dict.fromkeys(map(ord, ".-_*"), " ")
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INSIDE_WORD = lazy("(?<=[A-Za-z])[\u200b\u200c\u200d\u2060\ufeff\u180e\u034f]+(?=[A-Za-z])")
 _FLAG = lazy("\U0001f3f4[\U000e0061-\U000e007a]{4,6}\U000e007f")
@@ -71,14 +72,17 @@ _FLAG = lazy("\U0001f3f4[\U000e0061-\U000e007a]{4,6}\U000e007f")
 def judge(text: str) -> Verdict:
     """The verdict on one text as it would be returned to a model. Pure: the same text has the same verdict."""
     folded = fold(text)
-    blocked = [code for code, pattern in _BLOCKED if pattern.search(folded.text)]
+    plain, low = folded.text, folded.text.lower()
+    # What none of the patterns can do without; most texts hold nothing of it.
+    marked = "<" in plain or "[" in plain or "tool_calls" in low or "input:" in low
+    blocked = [code for code, pattern in _BLOCKED if pattern.search(plain)] if marked else []
     if _tags(text):
         blocked.append("tag_characters")
     if blocked:
         return Verdict("blocked", tuple(blocked))
-    reasons = list(orders(folded.text))
+    reasons = list(orders(plain))
     reasons.extend(_hidden(text, folded))
-    reasons.extend(_unwrapped(folded.text))
+    reasons.extend(_unwrapped(plain))
     return Verdict("suspicious", tuple(dict.fromkeys(reasons))) if reasons else CLEAN
 
 
@@ -110,18 +114,23 @@ def _look_alikes(word: str) -> int:
 
 def _unwrapped(text: str) -> Iterator[str]:
     """Orders that stand in base64, in hexadecimal or binary digits, or with a space after each letter."""
-    long = (
-        max(map(len, text.split()), default=0) >= _BASE64_LEAST
-    )  # what base64 and hexadecimal digits have no space in
-    for pattern, plain in (
-        *(((_BASE64, _from_base64), (_HEX, _from_hex)) if long else ()),
-        (_BINARY, _from_binary),
-        (_SPACED, _from_spaced),
-    ):
+    for pattern, plain in _wrappings(text):
         for match in pattern.finditer(text):
             if next(orders(plain(match.group())), None):
                 yield "encoded_orders"
                 return
+
+
+def _wrappings(text: str) -> Iterator[tuple[re.Pattern[str], Callable[[str], str]]]:
+    """The patterns that may find something, told by what they cannot do without: most texts are asked none of them."""
+    words = text.translate(_BETWEEN_LETTERS).split(" ")
+    if max(map(len, text.split()), default=0) >= _BASE64_LEAST:
+        yield _BASE64, _from_base64
+        yield _HEX, _from_hex
+    if text.count("0") + text.count("1") >= 64:
+        yield _BINARY, _from_binary
+    if sum(len(word) == 1 for word in words) >= 4:  # of six, the first and the last may touch something else
+        yield _SPACED, _from_spaced
 
 
 def _from_base64(word: str) -> str:

@@ -184,8 +184,9 @@ class CatchUp:
 
     def _own_ledger(self, ledger: str | None, seq: int) -> bool:
         """Whether the ledger moved only by our own groups, whose lines came with the log's records."""
-        if not self._repository.told_by_log((self._catalog.state("ledger") or None, ledger), seq):
-            return False
+        told = self._catalog.state("ledger")
+        if told == "" or not self._repository.told_by_log((told, ledger), seq):
+            return False  # "" also where a key has come, and everything is to be compared again
         self._catalog.set_state(ledger=ledger)
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,6 +124,20 @@ def test_taking_the_clone_s_name_away_as_well(stage: Stage) -> None:
     before, note = tainted(stage)
     set_back(stage, before)
     for name in ("replica.json", "commit.json", "state", "00000001.log"):
+        (stage.root / ".git/memoranda" / name).unlink()
+    stage.restart(without_indexes=True)
+    assert stage.home.sessions.met(stage.agent(session="ses_a")).taint
+    assert stage.state(note) == "quarantined"
+
+
+@pytest.mark.parametrize("names", [(), ("replica.json", "commit.json", "state", "00000001.log")])
+def test_taking_the_home_s_id_away_as_well(stage: Stage, names: tuple[str, ...]) -> None:
+    """`memory/home.yaml` is a file too: under another id no review counts, and no taint is gone."""
+    before, note = tainted(stage)
+    marker = stage.root / "memory/home.yaml"
+    marker.write_text(re.sub(r"id: home_\w+", "id: home_another0000000", marker.read_text()))
+    delete(stage, before)
+    for name in names:
         (stage.root / ".git/memoranda" / name).unlink()
     stage.restart(without_indexes=True)
     assert stage.home.sessions.met(stage.agent(session="ses_a")).taint

@@ -68,6 +68,8 @@ def _take_in(store: DiskStore, tip: LedgerTip, name: str, replica: str, now: dat
 
 def _restore(store: DiskStore, tip: LedgerTip, now: datetime) -> str | None:
     known, stands = tip.read(), store.ref(LEDGER_REF)
+    if known is None:
+        known = next((commit for commit in tip.under_other_ids() if _readable(store, commit)), None)
     if known is None or known == stands:
         if known is None and stands is not None:
             tip.write(stands)

@@ -38,6 +38,11 @@ class LedgerTip:
         # Who takes the clone's own name away, in `replica.json`, does not take away what is known of the place.
         return next((commit for _, commit in self._here()), None)
 
+    def under_other_ids(self) -> list[str]:
+        """What is known of this place under other ids of the Home, the newest first: `memory/home.yaml` is a file that
+        anybody may write. A Home that was made anew in the same folder has none of these commits."""
+        return [commit for path, commit in self._all() if not path.name.startswith(f"{self._stem}-")]
+
     def write(self, commit: str) -> None:
         """Keeps a commit. Not synced: after a loss of power less is known, and nothing wrong."""
         self._put(self._path, commit)
@@ -75,12 +80,14 @@ class LedgerTip:
 
     def _here(self) -> list[tuple[Path, str]]:
         """What is known of this place, under whatever name of the clone, the newest first."""
+        return [item for item in self._all() if item[0].name.startswith(f"{self._stem}-")]
+
+    def _all(self) -> list[tuple[Path, str]]:
         try:
             paths = [path for path in self._folder.iterdir() if path.suffix == ".tip"]
         except FileNotFoundError:
             return []
-        mine = [path for path in paths if path.name.startswith(f"{self._stem}-")]
-        found = [(path, told) for path in mine if (told := _read(path)) is not None and told[1] == self._place]
+        found = [(path, told) for path in paths if (told := _read(path)) is not None and told[1] == self._place]
         found.sort(key=lambda item: item[0].stat().st_mtime_ns, reverse=True)
         return [(path, told[0]) for path, told in found]
 

@@ -189,7 +189,8 @@ class Repository(Contents):
         """The commit whose lines the ledger has lost for good, so that nobody knows what sessions had met."""
         if self._lost is _UNKNOWN:
             stands = self.store.ref(LEDGER_REF)
-            self._lost = None if self.tip.read() in (None, stands) else self.keep_ledger()
+            known = self.tip.read()
+            self._lost = None if known is not None and known == stands else self.keep_ledger()
         return self._lost
 
     def pull(self, context: Context, remote: str | None) -> Pulled:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
@@ -20,7 +21,7 @@ from memoranda.recall.items import Found
 from memoranda.recall.page import Placed, fill
 from memoranda.recall.view import MANY, how_many
 from memoranda.trust.labels import is_private
-from memoranda.values import dataclass, replace
+from memoranda.values import dataclass, field, replace
 
 BUDGET = 2000
 _MOST = 1000
@@ -69,7 +70,15 @@ class Item:
     contested_by: tuple[str, ...] = ()
     proposed_by: tuple[str, ...] = ()
     suspicious: tuple[str, ...] = ()
-    envelope: str = ""
+    words: str | Callable[[Item], str] = field(default="", compare=False)
+
+    @property
+    def envelope(self) -> str:
+        return self.words if isinstance(self.words, str) else self.words(self)
+
+    def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
+        """What is carried elsewhere has its envelope, and not the key by which it was made."""
+        return Item, (*(getattr(self, name) for name in self.__match_args__[:-1]), self.envelope)
 
     @property
     def contested(self) -> bool:
@@ -303,13 +312,12 @@ def _item(home: OpenHome, item: Found, placed: Placed, by_score: int) -> Item:
     form = placed.form
     whole = form.view in ("full", "outline", "pointer") and item.kind != "journal"
     uri = Pointer(home.name, item.path, item.blob, *(() if whole else (form.first, form.last)))
-    doubts = placed.verdict.reasons
-    words = enveloped(home.envelope, home.name, item, form.text, doubts) if form.text else ""
+    words = partial(enveloped, home.envelope) if form.text else ""  # many who ask want the words alone
     return Item(
         item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score,
         {**item.why, "by_score": by_score}, item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to,
         item.recorded_at, item.supersedes, item.superseded_by, item.state, item.trust, item.origin, home.name,
-        item.speaker, item.session, item.contested_by, item.proposed_by, doubts, words,
+        item.speaker, item.session, item.contested_by, item.proposed_by, placed.verdict.reasons, words,
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ class Placed:
     verdict: Verdict
 
 
-@lru_cache(maxsize=1024)  # the same notes answer again and again
+@lru_cache(maxsize=4096)  # the same notes answer again and again
 def verdict_on(text: str) -> Verdict:
     """What the injection filter says of a text."""
     return judge(text)

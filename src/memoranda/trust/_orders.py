@@ -180,6 +180,15 @@ _ORDERS: tuple[tuple[str, frozenset[str], re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 
+# For the patterns whose hints are common words: each of their alternatives holds one of these as well.
+_NEEDS = {
+    "exfiltration": ("http", "@", "extern", "attack", "attaquant", "my server", "my address", "my email", "my mail",
+                     "exfiltrat"),
+    "tool_order": ("_", "rm -", "curl ", "wget ", "sudo "),
+    "memory_command": ("always", "never", "must", "whenever", "every time", "ignore", "trusted", "without ", "auth",
+                       "approved", "verified", "exempt", "admin", "toujours", "jamais", "dois", "devez", "doit",
+                       "sans ", "à chaque fois", "autoris", "memor", "reviewed"),
+}  # fmt: skip
 _HINTS = anywhere(*sorted(frozenset[str]().union(*(hints for _, hints, _ in _ORDERS))))
 
 
@@ -191,5 +200,11 @@ def orders(text: str) -> Iterator[str]:
     low = text.lower()
     if present := [hint for bit, hint in _HINTS.each if held & bit and hint in low]:
         for code, hints, pattern in _ORDERS:
-            if not hints.isdisjoint(present) and pattern.search(text):
+            if not hints.isdisjoint(present) and _needed(code, low) and pattern.search(text):
                 yield code
+
+
+def _needed(code: str, low: str) -> bool:
+    """Whether one of the letters stands there that a costly pattern cannot do without besides its hints."""
+    needs = _NEEDS.get(code)
+    return needs is None or any(letters in low for letters in needs)

@@ -63,7 +63,6 @@ _BASE64 = lazy(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,}={0,2}(?![A-Za-z0-9+/_
 _HEX = lazy(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){16,}(?![0-9A-Za-z])")
 _BINARY = lazy(r"(?<!\d)[01]{8}(?: [01]{8}){7,}")
 _SPACED = lazy(r"(?:\b\w[ .\-_*]){5,}\w\b[^\n]{0,60}")
-_BETWEEN_LETTERS = dict.fromkeys(map(ord, ".-_*"), " ")
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INSIDE_WORD = lazy("(?<=[A-Za-z])[\u200b\u200c\u200d\u2060\ufeff\u180e\u034f]+(?=[A-Za-z])")
 _FLAG = lazy("\U0001f3f4[\U000e0061-\U000e007a]{4,6}\U000e007f")
@@ -123,13 +122,15 @@ def _unwrapped(text: str) -> Iterator[str]:
 
 def _wrappings(text: str) -> Iterator[tuple[re.Pattern[str], Callable[[str], str]]]:
     """The patterns that may find something, told by what they cannot do without: most texts are asked none of them."""
-    words = text.translate(_BETWEEN_LETTERS).split(" ")
+    letters = text
+    for mark in ".-_*":
+        letters = letters.replace(mark, " ")
     if max(map(len, text.split()), default=0) >= _BASE64_LEAST:
         yield _BASE64, _from_base64
         yield _HEX, _from_hex
     if text.count("0") + text.count("1") >= 64:
         yield _BINARY, _from_binary
-    if sum(len(word) == 1 for word in words) >= 4:  # of six, the first and the last may touch something else
+    if list(map(len, letters.split(" "))).count(1) >= 4:  # of six, the first and the last may touch something else
         yield _SPACED, _from_spaced
 
 

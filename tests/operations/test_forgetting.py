@@ -15,6 +15,7 @@ from memoranda.errors import ConfirmationRequired, Erased, InvalidInput, LegalHo
 from memoranda.operations.automatic import write_memory
 from memoranda.operations.doctor import doctor
 from memoranda.operations.forgetting import Selection, forget
+from memoranda.operations.goldens import golden_add
 from memoranda.operations.holding import hold, holds
 from memoranda.operations.journaling import Turn, append
 from memoranda.operations.listing import list_notes
@@ -330,3 +331,14 @@ def test_the_folders_of_a_subject_go_with_its_last_note(
     assert remember(context, space, NewNote("Something else.", subject="person/luis")).id
     space.close()
     assert_sound(home)
+
+
+@pytest.mark.parametrize("erase", [False, True])
+def test_a_golden_question_about_it_stays_and_is_told(
+    context: Context, person: Context, space: Space, erase: bool
+) -> None:
+    note, other = (remember(context, space, NewNote(f"{name} sings.")) for name in ("Kowalskoff", "Berta"))
+    golden_add(context, space, "Where is the kowalskoff zebrafisch?", [note.id])
+    done = forget(person, space, one(note), erase=erase)
+    assert [item.what for item in done.remains if "golden questions" in item.why] == ["memory/golden.yaml"]
+    assert not [item for item in forget(person, space, one(other)).remains if "golden questions" in item.why]

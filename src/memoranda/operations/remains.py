@@ -90,6 +90,15 @@ def _others(home: OpenHome, cascade: Cascade) -> Iterator[tuple[str, str, str, s
             yield "entry", entry, path, text
 
 
+def _golden(home: OpenHome, cascade: Cascade) -> Iterator[Remains]:
+    """Golden questions whose answer goes: their words are a person's own, and may say what was forgotten."""
+    from memoranda.recall.golden import PATH
+
+    data = home.repository.worktree.read(PATH) or b""
+    if any(name.encode() in data for name in (*cascade.notes, *cascade.entries)):
+        yield Remains(PATH, "golden questions expect it, and their words stay; take them out by hand")
+
+
 def remains_of(
     home: OpenHome, cascade: Cascade, quotes: Sequence[Remains], *, erase: bool, told: Sequence[tuple[str, str]]
 ) -> Iterator[Remains]:
@@ -102,6 +111,7 @@ def remains_of(
     for entry, other in cascade.shared:
         yield Remains(f"{entry.path} ({entry.id})", f"{other} cites this entry too; name the entry to take both")
     yield from quotes
+    yield from _golden(home, cascade)
     remotes = sorted({name.split("/")[2] for name in all_refs(layout.common_dir) if name.startswith("refs/remotes/")})
     if remotes:
         yield Remains(f"remotes: {', '.join(remotes)}", "what was pushed there or fetched from there stays there")

@@ -19,6 +19,7 @@ from memoranda.operations.space import Space
 from memoranda.recall.explaining import placed_by_score
 from memoranda.recall.items import Found
 from memoranda.recall.page import Placed, fill
+from memoranda.recall.ranking import Ranked, account
 from memoranda.recall.view import MANY, how_many
 from memoranda.trust.labels import is_private
 from memoranda.values import dataclass, field, replace
@@ -52,7 +53,8 @@ class Item:
     view: str
     text: str
     score: float
-    why: dict[str, object]
+    ranked: Ranked
+    by_score: int
     sources: tuple[str, ...]
     reviewed: bool
     taint: tuple[str, ...]
@@ -71,6 +73,11 @@ class Item:
     proposed_by: tuple[str, ...] = ()
     suspicious: tuple[str, ...] = ()
     words: str | Callable[[Item], str] = field(default="", compare=False)
+
+    @property
+    def why(self) -> dict[str, object]:
+        """What made the score, see `recall.explaining`; `by_score` is the place by it alone."""
+        return {**account(self.ranked), "by_score": self.by_score}
 
     @property
     def envelope(self) -> str:
@@ -315,7 +322,7 @@ def _item(home: OpenHome, item: Found, placed: Placed, by_score: int) -> Item:
     words = partial(enveloped, home.envelope) if form.text else ""  # many who ask want the words alone
     return Item(
         item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score,
-        {**item.why, "by_score": by_score}, item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to,
+        item.ranked, by_score, item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to,
         item.recorded_at, item.supersedes, item.superseded_by, item.state, item.trust, item.origin, home.name,
         item.speaker, item.session, item.contested_by, item.proposed_by, placed.verdict.reasons, words,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from memoranda.notes.times import format_instant, from_ms, to_ms
 from memoranda.recall.items import Found, Withheld
 from memoranda.recall.likeness import Likeness, likeness
 from memoranda.recall.question import Question, read_question
-from memoranda.recall.ranking import Fact, Ranked, account, rank, rank_notes
+from memoranda.recall.ranking import Fact, Ranked, rank, rank_notes
 from memoranda.recall.visibility import Asked, Standing, Visibility
 from memoranda.trust.edited import reviewed_keys
 from memoranda.trust.labels import CLEAN, Taint
@@ -344,7 +344,7 @@ def _passage(entry: EntryRow, blob: str, wrote: Wrote | None, item: Ranked, home
     known = wrote is not None and wrote.vouched and wrote.kind == "entry"
     return Found(
         entry.id, entry.path, blob, "journal", None, None, entry.text, entry.first + 2, item.score,
-        account(item), (source,), False, roots.labels, origin, "passage", at, None, at, (), (), entry.speaker,
+        item, (source,), False, roots.labels, origin, "passage", at, None, at, (), (), entry.speaker,
         wrote.session if wrote else None, agent_of(entry.path), roots=roots, words=words,
         trust="unreviewed" if known else "unclaimed",
     )  # fmt: skip
@@ -371,7 +371,7 @@ def _note(
 ) -> Found:
     return Found(
         row.id, row.path, row.blob, row.kind, row.subject, row.scope, row.body, row.front_lines + 1, item.score,
-        account(item), row.sources, trust.state == "reviewed", trust.taint.labels, row.origin, standing.state,
+        item, row.sources, trust.state == "reviewed", trust.taint.labels, row.origin, standing.state,
         _time(row.valid_from), _time(row.valid_to), row.recorded_at, row.supersedes, standing.superseded_by,
         trust=trust.state, roots=trust.taint, classification=row.classification, words=words,
         contested_by=contested, proposed_by=proposed,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from memoranda.recall.facts import Ranked
 from memoranda.trust.labels import CLEAN, Taint
 from memoranda.values import dataclass, field
 
@@ -22,7 +21,7 @@ class Withheld:
 class Found:
     """One ranked item: a note or a journal passage, whole.
 
-    `score` has six decimals, `why` says what made it; `first` is the line of the file at which `text` begins, `blob`
+    `score` has six decimals, `ranked` says what made it; `first` is the line of the file at which `text` begins, `blob`
     the exact bytes; `state` is current, ended, future, superseded or passage. `trust` is the
     state that the ledger gives, `roots` where its taint began; `words` are those of the question,
     `contested_by` are the notes that contradict it, `proposed_by` those that would take the place of this reviewed one
@@ -38,7 +37,7 @@ class Found:
     text: str
     first: int
     score: float
-    why: Mapping[str, object]
+    ranked: Ranked
     sources: tuple[str, ...]
     reviewed: bool
     taint: tuple[str, ...]

@@ -182,6 +182,9 @@ _ORDERS: tuple[tuple[str, frozenset[str], re.Pattern[str]], ...] = tuple(
 
 # For the patterns whose hints are common words: each of their alternatives holds one of these as well.
 _NEEDS = {
+    "forged_boundary": ("[", "<<", *(a + b for a in "-=#*" for b in "-=#*")),
+    "hidden_action": ("not ", "n't", "never", "without", "respon", "answer", "reply", "output", "silently", "secretly",
+                      "covertly", "sans ", "ne d", "ne p", "ne m", "ne r", "réponse"),
     "exfiltration": ("http", "@", "extern", "attack", "attaquant", "my server", "my address", "my email", "my mail",
                      "exfiltrat"),
     "tool_order": ("_", "rm -", "curl ", "wget ", "sudo "),

@@ -253,3 +253,38 @@ def test_a_marker_that_multiplies(stage: Stage, field: str) -> None:
     stage.space = stage._opened()
     with pytest.raises(HomeDamaged):
         _ = stage.home
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ("id", "../../../outside"),
+        ("id", "rep_a b\nHEAD"),
+        ("id", 5),
+        ("suffix", "/../../../../outside"),
+        ("suffix", []),
+    ],
+)
+def test_a_clone_s_name_leads_nowhere_else(stage: Stage, change: str, value: object) -> None:
+    stage.reviewed("Invoices go to the old account.")
+    stage.home.repository.flush()
+    stage.close()
+    file = stage.root / ".git/memoranda/replica.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {change: value}))
+    stage.restart()
+    stage.remember("Something else.")
+    stage.home.repository.flush()
+    assert stage.home.repository.replica.id.startswith("rep_")
+    assert not [path for path in stage.folder.rglob("*outside*")]
+    assert all(path.startswith("rep_") for path in stage.git("ls-tree", "--name-only", "refs/memoranda/ledger").split())
+    assert "old account" in stage.loaded()
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "null", "1" * 5000])
+@pytest.mark.parametrize("name", [".git/memoranda/replica.json", ".memoranda/folders.json"])
+def test_nonsense_in_our_own_small_files_stops_nobody(stage: Stage, name: str, text: str) -> None:
+    stage.reviewed("Invoices go to the old account.")
+    stage.close()
+    stage.put(name, text)
+    stage.restart()
+    assert "old account" in stage.loaded()

@@ -41,7 +41,7 @@ def read_group(path: Path) -> Group:
         before, after = Position(*raw["before"]), Position(*raw["after"])
         row = tuple((main, ledger, seq) for main, ledger, seq in raw.get("row", ()))
         return Group(before, after, raw["branch"], tuple(raw["main"]), tuple(raw["ledger"]), row)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise HomeDamaged(
             "The committer's note commit.json cannot be read.",
             why=str(error),

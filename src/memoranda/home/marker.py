@@ -20,6 +20,8 @@ from memoranda.values import dataclass
 FORMAT = 1
 _NAME = lazy(r"[^a-z0-9._-]+")
 _ID = lazy(r"home_[0-9a-z]{4,64}")  # it names keys and settings, outside of the Home: no path, and nobody else's owner
+_REPLICA = lazy(r"rep_[0-9a-z]{4,64}")
+_SUFFIX = lazy(r"[0-9a-z]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,11 @@ def replica_of(layout: Layout, random: Callable[[int], bytes], *, first: bool = 
     place = layout.git_dir.stat().st_ino
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if found["inode"] == place:
-            return Replica(found["id"], found["suffix"])
-    except (FileNotFoundError, KeyError, ValueError):
-        pass
+        name, suffix = found["id"], found["suffix"]
+        if found["inode"] == place and _REPLICA.fullmatch(name) and (suffix is None or _SUFFIX.fullmatch(suffix)):
+            return Replica(name, suffix)
+    except (FileNotFoundError, KeyError, ValueError, TypeError, RecursionError):
+        pass  # none, or somebody's: both names stand in paths, and anybody can write the file
     name = new_id("rep", random)
     replica = Replica(name, None if first else name[-6:])
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -190,7 +190,7 @@ class Outside:
                 held = json.loads(self._note.read_bytes())
                 self._folders, self.looked = dict(held["folders"]), held["commit"]
                 self._saved = (self._folders, self.looked)
-            except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+            except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, RecursionError):
                 pass  # deleted, or another version's: everything is compared
         return self._folders
 

@@ -294,7 +294,8 @@ def _wrote(db: sqlite3.Connection, line: Line) -> None:
         for about in _abouts(fields):
             (held,) = db.execute("SELECT taint FROM ledger WHERE about = ?", (about,)).fetchone()
             known = json.loads(held)
-            fresh = [root for root in taint if root not in known]
+            there = {json.dumps(root, sort_keys=True) for root in known}  # a file may cite a hundred thousand
+            fresh = [root for root in taint if json.dumps(root, sort_keys=True) not in there]
             if fresh:
                 db.execute("UPDATE ledger SET taint = ? WHERE about = ?", (json.dumps(known + fresh), about))
 

@@ -35,7 +35,7 @@ from memoranda.operations.space import Space
 
 FACT = "The limit of a wire transfer is 500 euros."
 QUESTION = "What is the limit of a wire transfer?"
-EVIL = "4711"
+EVIL = "8471162"  # so long that no hash holds it by chance
 LIE = f"The limit of a wire transfer is {EVIL} euros."
 
 

@@ -49,10 +49,11 @@ def test_what_one_runtime_labels_all_others_see(person: Person) -> None:
     # The command line, a process later: the labels, the quarantine, and the session's taint.
     states = {item["id"]: item["state"] for item in person.json("review", "list", "--home", home)["waiting"]}
     assert states == {bad["id"]: "quarantined"}
-    assert person.json("session", "show", bad["session"], "--home", home)["tainted"]
     found = person.json("recall", "wire limit", "--home", home)
     assert [(item["id"], item["trust"]) for item in found["items"]] == [(good["id"], "reviewed")]
     assert [item["id"] for item in found["coverage"]["withheld"]] == [bad["id"]]
+    # Asked last: who is told where a taint comes from has met it.
+    assert person.json("session", "show", bad["session"], "--home", home)["tainted"]
     # The library, in the name of the same agent: its session is the tainted one, and what it writes is quarantined.
     seen = by_the_library(person, home)
     assert seen["items"][good["id"]] == "reviewed" and seen["items"][bad["id"]] == "quarantined"

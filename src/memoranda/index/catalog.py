@@ -48,7 +48,7 @@ class Catalog:
         self.db = connection
         self.directory = directory
         self._settled: tuple[int, int] | None = None
-        self.reviewed: tuple[tuple[int, int], object] | None = None  # kept by `trust.edited`, with its mark
+        self.reviewed: tuple[object, object] | None = None  # kept by `trust.edited`, with its mark
         self._totals: tuple[tuple[int, int], Totals] | None = None
         self._briefs: tuple[tuple[int, int], dict[str, list[Brief]]] = ((-1, -1), {})
         self.ledger = testimony.Testimony(connection)

@@ -62,6 +62,7 @@ class Indexes:
         self.repository = repository
         self._folder = folder or repository.layout.cache
         self._counts = counts
+        self.rule: Callable[[], object] = lambda: None  # see `Testimony.rule`; set before the first question
         self._context = context
         self.progress = progress
         self._catalog: Catalog | None = None
@@ -86,6 +87,7 @@ class Indexes:
             self._catalog = self._open_catalog()
             self._catalog.ledger.vouches = lambda replica, text: self.repository.pen(replica).vouches(text)
             self._catalog.ledger.counts = self._counts
+            self._catalog.ledger.rule = self.rule
         return self._catalog
 
     # Which recipe answers

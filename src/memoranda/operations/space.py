@@ -143,10 +143,10 @@ class Space:
             if root == self._nearest:
                 begun, self._begun = self._begun, None
             repository = Repository(root, self._context, self._keys, admit=admit, begun=begun)
-            counts, withdrawn = self._counts(repository)
+            counts, withdrawn, rule = self._counts(repository)
             endpoint = partial(_endpoint, self, repository)
             indexes = Indexes(repository, self._context, self.progress, counts, endpoint)
-            indexes.admit = allowed
+            indexes.admit, indexes.rule = allowed, rule
             home = self._open[root] = OpenHome(
                 repository, indexes, withdrawn, _DUTIES, root == self._personal, self._signing
             )
@@ -155,19 +155,19 @@ class Space:
             opened.append(home)
         return home
 
-    def _counts(self, repository: Repository) -> tuple[Callable[[Review], bool], Withdrawn]:
-        """Which reviews count in a Home, and what was withdrawn in it."""
+    def _counts(self, repository: Repository) -> tuple[Callable[[Review], bool], Withdrawn, Callable[[], object]]:
+        """Which reviews count in a Home, what was withdrawn in it, and what tells that other reviews may count."""
         from memoranda.home.settings import Settings
         from memoranda.trust.withdrawn import Withdrawn, not_withdrawn
 
         withdrawn = Withdrawn(Settings(self._keys, repository.marker.id))
         if self._signing is None:
-            return not_withdrawn(vouched, withdrawn), withdrawn
+            return not_withdrawn(vouched, withdrawn), withdrawn, lambda: None
         from memoranda.trust.signing import Verifier
 
         layout = repository.layout
         verifier = Verifier(self._signing, layout.root, repository.marker.id, self._keys, layout.cache)
-        return not_withdrawn(verifier, withdrawn), withdrawn
+        return not_withdrawn(verifier, withdrawn), withdrawn, verifier.rule
 
     def watch(self) -> None:
         """For processes that live long: edits are learned from the kernel, and no question waits for an import."""

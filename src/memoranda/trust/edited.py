@@ -54,8 +54,8 @@ class Reviewed:
 
 
 def reviewed_notes(catalog: Catalog) -> Reviewed:
-    """What stands accepted; read again when somebody has written."""
-    mark = catalog.mark()
+    """What stands accepted; read again when somebody has written, or other reviews may count than before."""
+    mark = (catalog.mark(), catalog.ledger.rule())
     if catalog.reviewed is None or catalog.reviewed[0] != mark:
         catalog.reviewed = (mark, _read(catalog))
     found = catalog.reviewed[1]

@@ -14,4 +14,6 @@ def among(db: sqlite3.Connection, query: str, values: Iterable[object], *more: o
     wanted = list(dict.fromkeys(values))
     for at in range(0, len(wanted), _FEW):
         part = wanted[at : at + _FEW]
+        # Few lengths, so that SQLite finds the statement prepared: to ask for a value twice costs less than to prepare.
+        part += part[-1:] * (min(1 << (len(part) - 1).bit_length(), _FEW) - len(part))
         yield from db.execute(query.replace("?*", ",".join("?" * len(part)), 1), (*part, *more))

@@ -40,7 +40,7 @@ def open_cache(path: Path, schema: str, form: int, what: str) -> sqlite3.Connect
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that waits for others, begins no transaction by itself, and may go from thread to thread."""
-    return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=512)
 
 
 def write_ahead(db: sqlite3.Connection) -> None:

@@ -10,7 +10,7 @@ from memoranda.context import Context
 from memoranda.errors import InvalidInput
 from memoranda.index.analysis import analyze
 from memoranda.index.recipes import NamedRecipe
-from memoranda.notes.pointers import Pointer
+from memoranda.notes.pointers import written
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.asking import PLACES, TOP, recall_home
 from memoranda.operations.open_home import OpenHome
@@ -318,10 +318,10 @@ def _item(home: OpenHome, item: Found, placed: Placed, by_score: int) -> Item:
 
     form = placed.form
     whole = form.view in ("full", "outline", "pointer") and item.kind != "journal"
-    uri = Pointer(home.name, item.path, item.blob, *(() if whole else (form.first, form.last)))
+    uri = written(home.name, item.path, item.blob, *(() if whole else (form.first, form.last)))
     words = partial(enveloped, home.envelope) if form.text else ""  # many who ask want the words alone
     return Item(
-        item.id, str(uri), item.kind, item.subject, item.scope, form.view, form.text, item.score,
+        item.id, uri, item.kind, item.subject, item.scope, form.view, form.text, item.score,
         item.ranked, by_score, item.sources, item.reviewed, item.taint, item.valid_from, item.valid_to,
         item.recorded_at, item.supersedes, item.superseded_by, item.state, item.trust, item.origin, home.name,
         item.speaker, item.session, item.contested_by, item.proposed_by, placed.verdict.reasons, words,

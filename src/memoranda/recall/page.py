@@ -8,13 +8,12 @@ page; what it doubts stays, with the reasons beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TypeVar
 
 from memoranda.recall.items import Found
 from memoranda.recall.standing import keep_reviewed
 from memoranda.recall.view import Fitted, Piece, fit
-from memoranda.trust.injection import Verdict, judge
+from memoranda.trust.injection import Verdict, judge_all
 from memoranda.values import dataclass
 
 T = TypeVar("T")
@@ -29,10 +28,26 @@ class Placed:
     verdict: Verdict
 
 
-@lru_cache(maxsize=4096)  # the same notes answer again and again
+_MOST_JUDGED = 4096
+_judged: dict[str, Verdict] = {}  # the same notes answer again and again
+
+
 def verdict_on(text: str) -> Verdict:
     """What the injection filter says of a text."""
-    return judge(text)
+    return verdicts_on([text])[0]
+
+
+def verdicts_on(texts: Sequence[str]) -> list[Verdict]:
+    """What the injection filter says of each of these texts."""
+    held = {text: known for text in texts if (known := _judged.get(text)) is not None}
+    unknown = [text for text in dict.fromkeys(texts) if text not in held]
+    if unknown:
+        found = dict(zip(unknown, judge_all(unknown), strict=True))
+        if len(_judged) + len(found) > _MOST_JUDGED:
+            _judged.clear()
+        _judged.update(found)
+        held |= found
+    return [held[text] for text in texts]
 
 
 def fill(
@@ -59,10 +74,8 @@ def fill(
         chosen = keep_reviewed(first, last, k, lambda n: of(candidates[n]))
         items = [of(candidates[n]) for n in chosen]
         fitted = fit([Piece(item.text, item.words, item.first, item.kind) for item in items], budget, fold)
-        shown = [
-            Placed(n, form, verdict_on(_words_of(item, form)))
-            for n, item, form in zip(chosen, items, fitted, strict=False)
-        ]
+        verdicts = verdicts_on([_words_of(item, form) for item, form in zip(items, fitted, strict=False)])
+        shown = [Placed(*given) for given in zip(chosen, fitted, verdicts, strict=False)]
         fresh = {placed.at for placed in shown if placed.verdict.level == "blocked"} if blocks else set()
         if not fresh:
             return shown, len(out)

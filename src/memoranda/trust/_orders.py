@@ -7,10 +7,9 @@ new wording that is added here catches itself and little else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import anywhere, held_in
 
 # Between "ignore" and "instructions": which ones.
 _WHICH = (
@@ -192,16 +191,18 @@ _NEEDS = {
                        "approved", "verified", "exempt", "admin", "toujours", "jamais", "dois", "devez", "doit",
                        "sans ", "à chaque fois", "autoris", "memor", "reviewed"),
 }  # fmt: skip
-_HINTS = anywhere(*sorted(frozenset[str]().union(*(hints for _, hints, _ in _ORDERS))))
+_HINTS = tuple(sorted(frozenset[str]().union(*(hints for _, hints, _ in _ORDERS))))
 
 
-def orders(text: str) -> Iterator[str]:
-    """The codes of the rules that a folded text meets, in a fixed order."""
-    held = held_in(text.split())
-    if not held & _HINTS.mask:
-        return
+def hints_in(low: str, among: Sequence[str] = _HINTS) -> list[str]:
+    """Which of the letters that rules cannot do without stand in a text in lower case."""
+    return [hint for hint in among if hint in low]
+
+
+def orders(text: str, among: Sequence[str] = _HINTS) -> Iterator[str]:
+    """The codes of the rules that a folded text meets, in a fixed order; `among` are the only hints it may hold."""
     low = text.lower()
-    if present := [hint for bit, hint in _HINTS.each if held & bit and hint in low]:
+    if present := hints_in(low, among):
         for code, hints, pattern in _ORDERS:
             if not hints.isdisjoint(present) and _needed(code, low) and pattern.search(text):
                 yield code

@@ -8,11 +8,12 @@ what it saw, and `blocked` is kept for what no honest memory contains.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Literal
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._orders import orders
+from memoranda.trust._orders import hints_in, orders
 from memoranda.trust.folding import Folded, fold, is_look_alike
 from memoranda.values import dataclass
 
@@ -63,6 +64,7 @@ _BASE64 = lazy(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,}={0,2}(?![A-Za-z0-9+/_
 _HEX = lazy(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){16,}(?![0-9A-Za-z])")
 _BINARY = lazy(r"(?<!\d)[01]{8}(?: [01]{8}){7,}")
 _SPACED = lazy(r"(?:\b\w[ .\-_*]){5,}\w\b[^\n]{0,60}")
+_FOUR = b"\1\1\1\1"
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INSIDE_WORD = lazy("(?<=[A-Za-z])[\u200b\u200c\u200d\u2060\ufeff\u180e\u034f]+(?=[A-Za-z])")
 _FLAG = lazy("\U0001f3f4[\U000e0061-\U000e007a]{4,6}\U000e007f")
@@ -70,7 +72,17 @@ _FLAG = lazy("\U0001f3f4[\U000e0061-\U000e007a]{4,6}\U000e007f")
 
 def judge(text: str) -> Verdict:
     """The verdict on one text as it would be returned to a model. Pure: the same text has the same verdict."""
-    folded = fold(text)
+    return judge_all([text])[0]
+
+
+def judge_all(texts: Sequence[str]) -> list[Verdict]:
+    """The verdict on each of these texts. Together they are asked once which hints any of them may hold."""
+    folded = [fold(text) for text in texts]
+    among = hints_in("\n".join(one.text for one in folded).lower())
+    return [_judge(text, one, among) for text, one in zip(texts, folded, strict=True)]
+
+
+def _judge(text: str, folded: Folded, among: Sequence[str]) -> Verdict:
     plain, low = folded.text, folded.text.lower()
     # What none of the patterns can do without; most texts hold nothing of it.
     marked = "<" in plain or "[" in plain or "tool_calls" in low or "input:" in low
@@ -79,7 +91,7 @@ def judge(text: str) -> Verdict:
         blocked.append("tag_characters")
     if blocked:
         return Verdict("blocked", tuple(blocked))
-    reasons = list(orders(plain))
+    reasons = list(orders(plain, among))
     reasons.extend(_hidden(text, folded))
     reasons.extend(_unwrapped(plain))
     return Verdict("suspicious", tuple(dict.fromkeys(reasons))) if reasons else CLEAN
@@ -130,7 +142,8 @@ def _wrappings(text: str) -> Iterator[tuple[re.Pattern[str], Callable[[str], str
         yield _HEX, _from_hex
     if text.count("0") + text.count("1") >= 64:
         yield _BINARY, _from_binary
-    if list(map(len, letters.split(" "))).count(1) >= 4:  # of six, the first and the last may touch something else
+    # Of six letters in a row the first and the last may touch something else.
+    if _FOUR in bytes(map(min, map(len, letters.split(" ")), repeat(255))):
         yield _SPACED, _from_spaced
 
 

@@ -68,6 +68,16 @@ def test_a_person_decides_which_words_stand(stage: Stage) -> None:
     assert told(stage) == [(note.id, "unclaimed", FALSE)]
 
 
+def test_what_was_reviewed_is_read_back_when_its_file_bears_another_id_and_others_supersede_it(stage: Stage) -> None:
+    note = stage.reviewed(TRUE, subject="harbour")
+    taint(stage)
+    newer = update(stage.agent("eve"), stage.space, note.id, FALSE)
+    edit(stage, note.path, f"id: {note.id}", "id: mem_00000000000other")
+    item = reviewed(stage)
+    assert item.uri == note.uri and newer.id in item.proposed_by
+    assert read(stage.person, stage.space, item.uri).text.strip().endswith(TRUE)
+
+
 def test_a_file_that_is_gone_is_gone(stage: Stage) -> None:
     note = stage.reviewed(TRUE, subject="harbour")
     edit(stage, note.path)

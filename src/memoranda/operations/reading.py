@@ -229,7 +229,9 @@ def _at(home: OpenHome, pointer: Pointer) -> _Place:
     row = next((r for r in reversed(home.indexes.catalog.at_path(pointer.path)) if r.blob == blob), None)
     after: tuple[str, ...] = ()
     if row is not None:
-        rows = home.indexes.catalog.component(row.id) or [row]
+        rows = home.indexes.catalog.component(row.id)
+        if all(other.id != row.id for other in rows):
+            rows = [*rows, row]  # its file bears another id by now, and what it superseded is still there
         heads = Chains(believed(home.indexes.catalog, rows)).heads_of(row.id)
         after = () if row.id in heads else heads
     return _Place(home, pointer, data.decode("utf-8", "replace"), row, after)

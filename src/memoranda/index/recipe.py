@@ -18,6 +18,7 @@ from typing import NamedTuple
 from memoranda.errors import IndexDamaged
 
 MANIFEST = "manifest.json"
+GRAPH, OUTLINE = "graph", "outline"  # the indexes of structure, see `structure`
 
 
 class Recipe(NamedTuple):

@@ -20,7 +20,7 @@ from memoranda.index.content import ContentIndex, Part, Progress, part_of
 from memoranda.index.embedding.static import StaticEmbedder, installed
 from memoranda.index.feeding import Feeding
 from memoranda.index.lexical import LexicalIndex
-from memoranda.index.recipe import Recipe
+from memoranda.index.recipe import GRAPH, OUTLINE, Recipe
 from memoranda.index.vectors import VectorIndex
 from memoranda.values import dataclass, replace
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from memoranda.index.endpoints import Endpoint
 
 WORDS, STATIC, ENDPOINT = "words", "static", "endpoint:"
-GRAPH, OUTLINE = "graph", "outline"
 KNOWN = f"`{WORDS}`, `{STATIC}` and `{ENDPOINT}NAME`, each also with `+{GRAPH}` or `+{OUTLINE}` behind it"
 
 FindEndpoint = Callable[[str], "Endpoint | None"]

@@ -22,8 +22,7 @@ from memoranda.index.documents import Document
 from memoranda.index.feeding import Feeding
 from memoranda.index.feeding import documents as whole_documents
 from memoranda.index.lexical import LexicalIndex
-from memoranda.index.recipe import Recipe
-from memoranda.index.recipes import GRAPH
+from memoranda.index.recipe import GRAPH, Recipe
 from memoranda.notes import markdown
 from memoranda.notes.lazyre import lazy
 from memoranda.notes.pointers import parse_pointer

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import re
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoranda.trust import injection
+from memoranda.trust._orders import _HINTS, hints_in
 from memoranda.trust.envelope import Envelope
 from memoranda.trust.injection import CLEAN, Verdict, judge
 
@@ -126,6 +129,29 @@ def test_every_text_has_one_verdict_and_no_reason_repeats_it(text: str) -> None:
     assert (verdict.level == "clean") == (verdict.reasons == ())
     assert all(reason.isidentifier() for reason in verdict.reasons)
     assert len(set(verdict.reasons)) == len(verdict.reasons)
+
+
+_FILLER = "Acme renewed for 24 months. " * 40
+
+
+@given(st.lists(st.sampled_from([*_HINTS, "réponse", "İ", "\ud800", " ", "x"]), max_size=6).map("".join))
+def test_what_a_long_text_may_hold_is_what_it_holds(text: str) -> None:
+    numpy = pytest.importorskip("numpy")
+    assert numpy is not None
+    low = f"{_FILLER}{text}".lower()
+    assert set(hints_in(low)) == {hint for hint in _HINTS if hint in low}
+
+
+def test_the_last_letters_of_a_long_text_are_looked_at() -> None:
+    assert judge(f"{_FILLER} SYSTEM OVERRIDE").level == "suspicious"
+    assert judge(f"{_FILLER} {ORDER}").reasons == judge(ORDER).reasons
+
+
+@given(st.text("ab .-_*\n\té\u00a0", max_size=40))
+def test_letters_that_stand_alone_are_seen_wherever_four_do(text: str) -> None:
+    pieces = re.split(r"[ .\-_*]", text)
+    alone = any(all(len(piece) == 1 for piece in pieces[n : n + 4]) for n in range(len(pieces) - 3))
+    assert (injection._SPACED in [pattern for pattern, _ in injection._wrappings(text)]) == alone
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

@@ -7,6 +7,7 @@ new wording that is added here catches itself and little else.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 
 from memoranda.notes.lazyre import lazy
@@ -192,10 +193,15 @@ _NEEDS = {
                        "sans ", "à chaque fois", "autoris", "memor", "reviewed"),
 }  # fmt: skip
 _HINTS = tuple(sorted(frozenset[str]().union(*(hints for _, hints, _ in _ORDERS))))
+_LONG = 800  # characters of a text from which on numpy is faster, where it is imported
 
 
 def hints_in(low: str, among: Sequence[str] = _HINTS) -> list[str]:
     """Which of the letters that rules cannot do without stand in a text in lower case."""
+    if among is _HINTS and len(low) >= _LONG and "numpy" in sys.modules:
+        from memoranda.trust._triples import may_hold
+
+        among = may_hold(low, _HINTS)
     return [hint for hint in among if hint in low]
 
 

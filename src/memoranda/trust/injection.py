@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import repeat
 from typing import Literal
 
 from memoranda.notes.lazyre import lazy
@@ -64,7 +63,12 @@ _BASE64 = lazy(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,}={0,2}(?![A-Za-z0-9+/_
 _HEX = lazy(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){16,}(?![0-9A-Za-z])")
 _BINARY = lazy(r"(?<!\d)[01]{8}(?: [01]{8}){7,}")
 _SPACED = lazy(r"(?:\b\w[ .\-_*]){5,}\w\b[^\n]{0,60}")
-_FOUR = b"\1\1\1\1"
+# What a text is made of, a byte a character: white space is a space, in the second also what may part letters that
+# belong together, where other white space does not.
+_IN_WORDS = bytes(32 if chr(byte).isspace() else 97 for byte in range(256))
+_IN_PIECES = bytes(32 if byte in b" .-_*" else 97 for byte in range(256))
+_LONG_WORD = b"a" * _BASE64_LEAST
+_FOUR_LETTERS = b" a a a a "
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INSIDE_WORD = lazy("(?<=[A-Za-z])[\u200b\u200c\u200d\u2060\ufeff\u180e\u034f]+(?=[A-Za-z])")
 _FLAG = lazy("\U0001f3f4[\U000e0061-\U000e007a]{4,6}\U000e007f")
@@ -134,16 +138,14 @@ def _unwrapped(text: str) -> Iterator[str]:
 
 def _wrappings(text: str) -> Iterator[tuple[re.Pattern[str], Callable[[str], str]]]:
     """The patterns that may find something, told by what they cannot do without: most texts are asked none of them."""
-    letters = text
-    for mark in ".-_*":
-        letters = letters.replace(mark, " ")
-    if max(map(len, text.split()), default=0) >= _BASE64_LEAST:
+    plain = text.encode("ascii", "replace")
+    if _LONG_WORD in plain.translate(_IN_WORDS):
         yield _BASE64, _from_base64
         yield _HEX, _from_hex
-    if text.count("0") + text.count("1") >= 64:
+    if plain.count(b"0") + plain.count(b"1") >= 64:
         yield _BINARY, _from_binary
     # Of six letters in a row the first and the last may touch something else.
-    if _FOUR in bytes(map(min, map(len, letters.split(" ")), repeat(255))):
+    if _FOUR_LETTERS in b" %b " % plain.translate(_IN_PIECES):
         yield _SPACED, _from_spaced
 
 

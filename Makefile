@@ -123,5 +123,6 @@ UV_COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-
 
 pins:
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in -o requirements/run.txt
-	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra dev -c requirements/run.txt -o requirements/dev.txt
+	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra service -c requirements/run.txt -o requirements/serve.txt
+	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra service --extra telemetry --extra dev -c requirements/serve.txt -o requirements/dev.txt
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra bench -c requirements/run.txt -o requirements/bench.txt

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-LISTS = ("run", "dev", "bench")
+LISTS = ("run", "serve", "dev", "bench")
 PIN = re.compile(r"^([a-z0-9][a-z0-9-]*)==(\S+?)(?: ; (.+?))? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 
@@ -46,7 +46,11 @@ def declared() -> dict[str, list[str]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"]
     needed = project["project"]["dependencies"] + project["build-system"]["requires"]
-    return {"run": needed, "dev": needed + extras["dev"], "bench": needed + extras["bench"]}
+    service = needed + extras["service"]
+    return {
+        "run": needed, "serve": service, "dev": service + extras["telemetry"] + extras["dev"],
+        "bench": needed + extras["bench"],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -69,7 +73,7 @@ def test_each_direct_dependency_is_accounted_for() -> None:
 
 def test_the_lists_agree() -> None:
     run = pins("run")
-    for name in ("dev", "bench"):
+    for name in ("serve", "dev", "bench"):
         other = pins(name)
         assert run.items() <= other.items(), f"{name}.txt does not hold what run.txt holds"
 

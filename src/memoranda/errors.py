@@ -5,7 +5,8 @@ MemorandaError
 │   ├── InvalidTime                       memory_invalid_time
 │   ├── InvalidNote                       memory_invalid_note
 │   ├── InvalidPointer                    memory_invalid_pointer
-│   └── InvalidPath                       memory_invalid_path
+│   ├── InvalidPath                       memory_invalid_path
+│   └── ConfigRefused                     memory_config_refused
 ├── Refused                 exit 3   403  memory_refused
 │   ├── ReadOnlyHome                      memory_home_read_only
 │   ├── SecretRefused                422  memory_secret_refused
@@ -13,6 +14,10 @@ MemorandaError
 │   ├── ClassificationRefused        422  memory_classification_refused
 │   ├── RuleOfTwo                         memory_rule_of_two
 │   ├── ReviewUnsigned                    memory_review_unsigned
+│   ├── CapabilityUnsupported        422  memory_capability_unsupported
+│   ├── Unauthenticated              401  memory_unauthenticated
+│   ├── Forbidden                         memory_forbidden
+│   ├── Frozen                       423  memory_frozen
 │   ├── LegalHold                    409  memory_legal_hold
 │   ├── Forgotten                    409  memory_forgotten
 │   └── ConfirmationRequired         409  memory_confirmation_required
@@ -22,10 +27,14 @@ MemorandaError
 │   └── UnknownNote                       memory_unknown_note
 ├── Conflict                exit 5   409  memory_conflict
 │   ├── ChainConflict                     memory_chain_conflict
+│   ├── IsolationUnsatisfied              memory_isolation_unsatisfied
+│   ├── PreconditionFailed           412  memory_precondition_failed
 │   ├── HomeBusy                          memory_home_busy
 │   └── RefMoved                          memory_ref_moved
 ├── CheckFailed             exit 1   409  memory_check_failed
 └── Unavailable             exit 6   503  memory_unavailable
+    ├── EngineUnavailable            502  memory_engine_unavailable
+    ├── ComponentUnavailable              memory_component_unavailable
     ├── HomeDamaged                       memory_home_damaged
     ├── HomeFormatUnknown                 memory_home_format_unknown
     ├── GitFailed                         memory_git_failed
@@ -114,6 +123,13 @@ class InvalidPath(InvalidInput):
     title = "Not a possible path"
 
 
+class ConfigRefused(InvalidInput):
+    """A setting of the service that is missing, wrong, or not safe enough for its environment; it does not start."""
+
+    code = "memory_config_refused"
+    title = "The configuration is refused"
+
+
 class Refused(MemorandaError):
     """Understood, and not allowed."""
 
@@ -155,6 +171,37 @@ class ClassificationRefused(Refused):
     code = "memory_classification_refused"
     status = 422
     title = "Classified too high"
+
+
+class CapabilityUnsupported(Refused):
+    """The engine of the agent's policy does not announce this operation."""
+
+    code = "memory_capability_unsupported"
+    status = 422
+    title = "The engine cannot do this"
+
+
+class Unauthenticated(Refused):
+    """Nobody is known by the credential that came with the request, or none came."""
+
+    code = "memory_unauthenticated"
+    status = 401
+    title = "Not authenticated"
+
+
+class Forbidden(Refused):
+    """The caller is known, and may not do this."""
+
+    code = "memory_forbidden"
+    title = "Not allowed"
+
+
+class Frozen(Refused):
+    """A security officer has stopped all writes of this agent or tenant."""
+
+    code = "memory_frozen"
+    status = 423
+    title = "Writing is stopped"
 
 
 class RuleOfTwo(Refused):
@@ -269,6 +316,21 @@ class ChainConflict(Conflict):
     title = "The chain does not allow it"
 
 
+class IsolationUnsatisfied(Conflict):
+    """The chosen instance separates tenants less than the agent's policy asks for."""
+
+    code = "memory_isolation_unsatisfied"
+    title = "The instance does not separate enough"
+
+
+class PreconditionFailed(Conflict):
+    """What was to be changed is no longer what the caller saw."""
+
+    code = "memory_precondition_failed"
+    status = 412
+    title = "It has changed meanwhile"
+
+
 class HomeBusy(Conflict):
     """A person's merge, rebase, detached HEAD or lock is in the way of what changes the whole repository."""
 
@@ -299,6 +361,21 @@ class Unavailable(MemorandaError):
     exit_code = 6
     status = 503
     title = "Unavailable"
+
+
+class EngineUnavailable(Unavailable):
+    """An engine does not answer, or answers something that cannot be used."""
+
+    code = "memory_engine_unavailable"
+    status = 502
+    title = "The engine does not answer"
+
+
+class ComponentUnavailable(Unavailable):
+    """What decides, resolves credentials or filters does not answer; so the answer is no."""
+
+    code = "memory_component_unavailable"
+    title = "A component that has to agree does not answer"
 
 
 class HomeDamaged(Unavailable):

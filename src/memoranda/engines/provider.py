@@ -1,0 +1,73 @@
+"""What an engine is to everything above it. An operation that an engine does not announce is never called on it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from memoranda.context import Context
+from memoranda.engines.contract import (
+    CapabilityDocument,
+    Found,
+    Gone,
+    Health,
+    Isolation,
+    Item,
+    Listed,
+    OperationContext,
+    Purged,
+    RecallRequest,
+    RememberRequest,
+    Scope,
+    UpdateRequest,
+)
+
+
+class MemoryEngine(Protocol):
+    """An engine that keeps memories.
+
+    Every method takes the machine's `Context` (clock, random source, deadline) and the derived `OperationContext`. An
+    item that lies in no place of `where.reads` is to the engine as if it did not exist: NotFound. EngineUnavailable
+    when the engine does not answer in time; nothing was written then, or the error says that it is not known.
+    """
+
+    @property
+    def instance(self) -> str: ...
+
+    def document(self) -> CapabilityDocument:
+        """What it announces; no credential is read and no engine is called."""
+        ...
+
+    def isolation(self, tenant: str) -> Isolation:
+        """What separates this tenant from others here."""
+        ...
+
+    def health(self, context: Context) -> Health: ...
+
+    def remember(self, context: Context, where: OperationContext, new: RememberRequest) -> Item:
+        """Keeps `new` at `where.writes`; durable when it returns."""
+        ...
+
+    def recall(self, context: Context, where: OperationContext, asked: RecallRequest) -> Found:
+        """What is found, best first, whole; unreviewed outside content as the session's state allows."""
+        ...
+
+    def get(self, context: Context, where: OperationContext, item_id: str, *, exact: bool = False) -> Item:
+        """The head of the item's chain, or with `exact` that very item."""
+        ...
+
+    def list(
+        self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
+        after: tuple[str, str] | None,
+    ) -> Listed: ...  # fmt: skip
+
+    def update(
+        self, context: Context, where: OperationContext, item_id: str, change: UpdateRequest, *, if_match: str | None
+    ) -> Item:
+        """A new item that supersedes the head; PreconditionFailed when `if_match` is not the head's etag."""
+        ...
+
+    def forget(self, context: Context, where: OperationContext, item_id: str, *, if_match: str | None) -> Gone: ...
+
+    def purge(self, context: Context, where: OperationContext) -> Purged:
+        """Everything at `where.writes` that is not held."""
+        ...

@@ -1,0 +1,1 @@
+"""Who may do what: identity, registry, policies, relations, decisions, credentials, audit. Each fails closed."""

@@ -1,0 +1,1 @@
+"""The operations of the governed service: each is one path through `SERVICE_GUARDS` to an engine and into the audit."""

@@ -3,9 +3,9 @@
 The examples are those of two scanners' rules (`../shared/data/secrets`), in halves by their hash: the rules were made
 on the first, the second is for the report. Two readings:
 
-* as labelled: 1 is what a rule must find, 0 what that one rule must not. Many a 0 is the secret of another rule (a live
-  token in an older form, a password that one scanner leaves to the other), many a 1 is no secret (the name of a bucket,
-  an account's number, `$password`);
+* as labelled: 1 is what a rule must find, 0 what that one rule must not; each text counts once, and holds one when any
+  rule must find one. Many a 0 is the secret of no rule that is asked here (a live token in an older form, a password
+  that one scanner leaves to the other), many a 1 is no secret (the name of a bucket, an account's number, `$password`);
 * as read: a row holds one when a literal password, 20 random characters, or what names an account's own things in a
   cloud stands in it. Rows of rules that look for public names hold none; the others were read one by one where label
   and finding differ, and `bench/secrets_read.txt` says what was read, by the first digits of each row's SHA-256.
@@ -20,6 +20,7 @@ import hashlib
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -76,7 +77,11 @@ def run(options: Options) -> Iterator[Line]:
         return
     rows = examples()
     read = dict(line.split() for line in READ.read_text(encoding="ascii").splitlines() if line[:1] not in ("", "#"))
-    yield from _rates("as labelled", [(bool(row["label"]), str(row["text"])) for row in rows], (95, 1))
+    held = {str(row["text"]).strip() for row in rows if row["label"]}
+    once = sorted({str(row["text"]).strip() for row in rows})
+    yield from _rates("as labelled, each text once", [(text in held, text) for text in once], (95, 1))
+    yield _mistaken([text for text in once if text not in held])
+    yield from _rates("as labelled, each row", [(bool(row["label"]), str(row["text"])) for row in rows], None)
     yield _contradicted(rows)
     for half, name in ((0, "first half (work)"), (1, "second half (report)")):
         mine = [row for row in rows if int(digest(str(row["text"]))[:2], 16) % 2 == half]
@@ -107,6 +112,13 @@ def _rates(name: str, rows: list[tuple[bool, str]], bounds: tuple[float, float] 
             bound = f"at {'most' if place else 'least'} {bounds[place]} %"
             met = share <= bounds[1] if place else share >= bounds[0]
         yield Line(f"{name}: {word}", share, "%", bound=bound, met=met, note=f"of {len(of)}")
+
+
+def _mistaken(none: list[str]) -> Line:
+    """What is found in texts of which every rule says that it must not find it."""
+    kinds = Counter(found[0].kind for text in none if (found := find_secrets(text)))
+    note = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    return Line("as labelled, each text once: refused by mistake, kinds", len(kinds), "", note=note)
 
 
 def _contradicted(rows: list[dict[str, object]]) -> Line:

@@ -109,6 +109,8 @@ _OF_IT = lazy(
 _NUMBERED_WORD = lazy(r"(?!sha|md|utf|rfc|iso|log|step|rule|item|page)[a-z]{4,}[-_.]\d{2,}")  # `password toucan-42`
 _APPOSED = lazy(r",[ \t]+(?P<value>[^\s,;:]{8,40})(?=[ \t]*[,.)]|[ \t]*$)")  # `his password, dragonfly88, …`
 _NEAR = lazy(r"[^\n.!?:=]{0,60}?[ \t(\"'](?P<value>[^\s\"'`(),;:]{6,40})")
+_DIGIT = lazy(r"\d")
+_SPECIAL = lazy(r"[!@#$%^&*+=~?_]")
 _BEFORE = lazy(
     r"(?:^|[\s\"'(])(?P<value>[^\s\"'`()]{5,64})[\"'`)]{0,2}[ \t]+(?:is|was|as|est|comme|for)[ \t]+"
     r"(?:the|my|our|your|his|her|their|its|le|mon|notre|son|leur|votre)(?:[ \t]+[\w'-]{1,20}){0,3}?[ \t]+$",
@@ -127,12 +129,16 @@ def find(text: str, low: str, held: int) -> Iterator[Hit]:
         return
     settled: set[int] = set()  # where names begin that led to something: they hold one secret, whatever else they say
     keys: set[int] = set()  # where names of keys begin that led to none: a weak sign leads to less
+    begins: dict[int, int] = {}  # where the name of a core begins: `key` is looked for twice
     for (core, kind, whole), (bit, _) in zip(_CORES, _NAMES_OF_SECRETS.each, strict=True):
         at = low.find(core) if held & bit else -1
         while at >= 0:
             match = whole.match(low, at)
             if match is not None:
-                start = _name_begins(text, match.start())
+                begin = match.start()
+                start = begins.get(begin, -1)
+                if start < 0:
+                    start = begins[begin] = _name_begins(text, begin)
                 if start not in settled and (kind != "w" or start not in keys):
                     hit = _led_to(text, start, match.end(), kind)
                     if hit is not None:
@@ -219,8 +225,8 @@ def _is_mixed(value: str) -> bool:
     value = value.rstrip(".,;:!?")
     return (
         len(value) >= 6
+        and _DIGIT.search(value) is not None
         and is_strong(value)
-        and any(c.isdigit() for c in value)
         and not is_stand_in(value)
         and not is_code(value)
     )
@@ -320,6 +326,8 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
     apposed = _APPOSED.match(text, end)
     if apposed is not None and _is_mixed(apposed["value"]):
         return ("password", *apposed.span("value"))
+    if _SPECIAL.search(text, end, end + 90) is None:
+        return None
     return next(
         (("password", *near.span("value")) for near in _NEAR.finditer(text, end, end + 90) if _is_made_up(near)), None
     )
@@ -328,8 +336,8 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
 def _is_made_up(near: re.Match[str]) -> bool:
     """Whether a word after "password", though nothing connects them, can hardly be anything else."""
     value = near["value"].rstrip(".!?")
-    special = any(char in "!@#$%^&*+=~?_" for char in value[1:])
-    return special and _is_mixed(value) and (not value.islower() or "_" not in value) and not is_random(value, 16)
+    special = _SPECIAL.search(value, 1)
+    return special is not None and _is_mixed(value) and (not value.islower() or "_" not in value) and not is_random(value, 16)
 
 
 def _is_another_name(match: re.Match[str]) -> bool:

@@ -133,10 +133,10 @@ def _unwrapped(text: str, held: int, known: list[Hit]) -> Iterator[Hit]:
         return
     spans = [(start, end) for _, start, end in known if end - start >= 24]
     for match in _BASE64.finditer(text):
-        if any(start <= match.start() and match.end() <= end for start, end in spans):
-            continue
         plain = _decoded(match.group())
-        if plain and (hit := next(_find(plain, held_in(plain.split())), None)):
+        if not plain or any(start <= match.start() and match.end() <= end for start, end in spans):
+            continue
+        if hit := next(_find(plain, held_in(plain.split())), None):
             yield hit[0], *match.span()
 
 
@@ -157,10 +157,11 @@ def _decoded(word: str) -> str:
     import base64
     import binascii
 
-    word = "".join(word.split()).rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        if not _readable(binascii.a2b_base64(word[:32])):
-            return ""
+        head = word[:24].replace("-", "+").replace("_", "/")  # no break stands in it
+        if not _readable(binascii.a2b_base64(head)):
+            return ""  # as nearly always: the whole is not touched
+        word = "".join(word.split()).rstrip("=").replace("-", "+").replace("_", "/")
         data = base64.b64decode(word[: len(word) // 4 * 4] if len(word) % 4 == 1 else word + "=" * (-len(word) % 4))
     except binascii.Error:
         return ""

@@ -336,8 +336,9 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
 def _is_made_up(near: re.Match[str]) -> bool:
     """Whether a word after "password", though nothing connects them, can hardly be anything else."""
     value = near["value"].rstrip(".!?")
-    special = _SPECIAL.search(value, 1)
-    return special is not None and _is_mixed(value) and (not value.islower() or "_" not in value) and not is_random(value, 16)
+    if _SPECIAL.search(value, 1) is None:
+        return False
+    return _is_mixed(value) and (not value.islower() or "_" not in value) and not is_random(value, 16)
 
 
 def _is_another_name(match: re.Match[str]) -> bool:

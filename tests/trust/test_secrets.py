@@ -165,8 +165,8 @@ def test_the_examples_of_two_scanners_as_they_were_read() -> None:
     lines = list(run(Options(quick=True)))
     assert [line.what for line in lines if "as read" in line.what and not line.met] == []
     labelled = {line.what: line.ours for line in lines if "as labelled" in line.what}
-    assert labelled["as labelled: found"] >= 95
-    assert labelled["as labelled: refused by mistake"] < 16
+    assert labelled["as labelled, each text once: found"] >= 95
+    assert labelled["as labelled, each text once: refused by mistake"] < 12
     refused = {line.what: line.ours for line in lines if line.what.startswith("refused: ")}
     assert len(refused) == 5
     assert max(refused.values()) < 0.5

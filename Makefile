@@ -21,7 +21,7 @@ heading = @printf '\n== %s ==\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-recall lint format clean pins
+.PHONY: help demo test bench bench-recall lint format contract clean pins
 
 help:
 	@echo 'make demo     set up, open the example Home, remember something and recall it'
@@ -30,6 +30,7 @@ help:
 	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (an hour)'
 	@echo 'make lint     only the quick checks: style, types, the floors'
 	@echo 'make format   put the source into the shape that the checks expect'
+	@echo 'make contract write the schema of the contract again, after a change of its types'
 	@echo 'make clean    delete what was installed and cached (a Home made by the demo stays)'
 	@echo 'make pins     choose the dependencies again (maintainers; needs uv)'
 
@@ -107,6 +108,10 @@ bench-recall: $(VENV)/bench.stamp $(VENV)/package.stamp
 format: $(VENV)/dev.stamp
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+# The schema of the contract, again from its types.
+contract: $(VENV)/dev.stamp $(VENV)/package.stamp
+	@$(BIN)/python -m memoranda.service.schema > contracts/v1/memory-provider.schema.json
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -216,6 +216,7 @@ class Item(Model):
     retention_days: int | None = None
     legal_hold: bool = False
     etag: str = ""
+    content_withheld: bool = Field(False, description="The injection filter blocks its words for agents.")
 
 
 class ScoredItem(Item):

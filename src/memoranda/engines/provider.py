@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from memoranda.context import Context
 from memoranda.engines.contract import (
     CapabilityDocument,
+    Dataset,
+    DatasetList,
     Found,
     Gone,
+    GraphFound,
+    GraphSearchRequest,
     Health,
+    IngestRequest,
     Isolation,
     Item,
     Listed,
     OperationContext,
     Purged,
     RecallRequest,
+    Relations,
     RememberRequest,
     Scope,
     UpdateRequest,
@@ -71,3 +77,26 @@ class MemoryEngine(Protocol):
     def purge(self, context: Context, where: OperationContext) -> Purged:
         """Everything at `where.writes` that is not held."""
         ...
+
+
+@runtime_checkable
+class KnowledgeEngine(Protocol):
+    """An engine that keeps documents in datasets and builds graphs of them. Datasets lie in places, like memories."""
+
+    def ingest(self, context: Context, where: OperationContext, new: IngestRequest) -> Dataset:
+        """Keeps the texts in a dataset at `where.writes`, a new one where none is named."""
+        ...
+
+    def datasets(
+        self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int, cursor: str | None
+    ) -> DatasetList: ...
+
+    def build_graph(
+        self, context: Context, where: OperationContext, dataset_ids: tuple[str, ...]
+    ) -> tuple[Dataset, ...]: ...
+
+    def search_graph(self, context: Context, where: OperationContext, asked: GraphSearchRequest) -> GraphFound: ...
+
+    def relations(self, context: Context, where: OperationContext, dataset_id: str) -> Relations: ...
+
+    def delete_dataset(self, context: Context, where: OperationContext, dataset_id: str) -> Purged: ...

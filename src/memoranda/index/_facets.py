@@ -27,12 +27,10 @@ def allowed(view: View, groups: Sequence[Sequence[str]], fetch: Fetch) -> bytes 
     if not groups:
         return None
     wanted = tuple(tuple(sorted({facet_term(facet) for facet in group})) for group in groups)
-    cached = view.derived.get(wanted)
-    if cached is None:
-        cached = _worked_out(view, wanted, fetch)
-        view.derived[wanted] = cached
-    passing: bytes = cached  # type: ignore[assignment]
-    return passing if passing.count(0) else None
+    if wanted not in view.derived:
+        passing = _worked_out(view, wanted, fetch)
+        view.derived[wanted] = passing if passing.count(0) else None
+    return view.derived[wanted]  # type: ignore[return-value]
 
 
 def _worked_out(view: View, groups: Sequence[Sequence[str]], fetch: Fetch) -> bytes:

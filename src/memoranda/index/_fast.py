@@ -114,24 +114,33 @@ def run(scoring: Scoring) -> FastResult:
 def _weigh(scoring: Scoring, group: Group) -> tuple[Weights, int]:
     """The documents that hold a word, by their numbers in the view, and what it gives to each."""
     view = scoring.view
-    flat, slope = length_terms(view)
-    lengths = np.frombuffer(view.lengths, np.uint16)
+    norms = _norms(view)
     places, df = _documents(scoring, group.postings)
     idf = idf_of(view.live, df)
     held: list[Numbers] = [np.zeros(0, np.int64)]
     weighed: list[Floats] = [np.zeros(0, np.float64)]
     for base, numbers, counts in sorted(places, key=itemgetter(0)):
-        norm = lengths[base : base + _REACH][numbers] * slope
-        norm += flat
+        documents = numbers.astype(np.int64)
+        documents += base
+        norm = norms[documents]
         frequency = counts.astype(np.float64)
         norm += frequency
         frequency *= K1 + 1
         frequency /= norm
         frequency *= idf
-        held.append(numbers.astype(np.int64) + base)
+        held.append(documents)
         weighed.append(frequency)
     found = (np.concatenate(held), np.concatenate(weighed))
     return Weights(found, idf, df), len(found[0])
+
+
+def _norms(view: View) -> Floats:
+    """BM25's normalisation of every document by its length."""
+    found = view.derived.get("norms")
+    if found is None:
+        flat, slope = length_terms(view)
+        found = view.derived["norms"] = np.frombuffer(view.lengths, np.uint16) * slope + flat
+    return found  # type: ignore[return-value]
 
 
 def _documents(scoring: Scoring, alternatives: Sequence[Sequence[tuple[int, bytes]]]) -> tuple[list[Place], int]:

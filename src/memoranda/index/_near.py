@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from mmap import mmap
+from operator import mul
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ class _Codes:
         self.generation = -1  # of the view that it is as far as
         self.last: tuple[tuple[bytes, int], npt.NDArray[np.uint16]] | None = None  # notes and passages are asked alike
         self.chunks: list[tuple[int, int, int, int]] = []  # id, version, first, size
+        self.firsts: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # of the chunks
         self.codes: npt.NDArray[np.uint64] = np.zeros((words, 1024), np.uint64)
         self.status: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
         self.kinds: npt.NDArray[np.uint32] = np.zeros(1024, np.uint32)
@@ -53,6 +55,7 @@ class _Codes:
                 self.size = first
                 self.chunks.pop()
             self._take(chunk)
+        self.firsts = np.array([first for _, _, first, _ in self.chunks], np.int64)
 
     def in_words(self, codes: bytes) -> npt.NDArray[np.uint64]:
         """Codes as rows of 64 bits."""
@@ -80,14 +83,56 @@ class _Codes:
 def nearest(view: View, code: bytes, allowed: bytes, most: int, n: int) -> list[tuple[bytes, int]]:
     """The n documents whose codes differ least, as (key, number), ties by key; only those allowed and shown."""
     held = _held(view, len(code))
+    numbers = _nearest(view, held, code, allowed, most, n)
+    distances = _distances_of(view, held, code)[numbers]
+    ranked = sorted(zip(distances.tolist(), _keys(view, held, numbers), numbers.tolist(), strict=True))
+    return [(key, number) for _, key, number in ranked]
+
+
+def alike(
+    view: View, asked: Sequence[int], code: bytes, vectors: Callable[[Sequence[int]], bytes | mmap], allowed: bytes,
+    most: int, among: int, n: int,
+) -> list[tuple[bytes, float]]:  # fmt: skip
+    """The best n by their cosine with a vector, as (key, cosine), ties by key, of the `among` with the nearest codes.
+
+    `vectors` maps the vectors as far as these numbers. IndexDamaged, as `products`.
+    """
+    held = _held(view, len(code))
+    numbers = _nearest(view, held, code, allowed, most, among)
+    if not len(numbers):
+        return []
+    recorded = held.norms[numbers]
+    rows = rows_of(vectors(numbers.tolist()), len(asked), numbers)
+    cosines = cosines_of(asked, rows, recorded)
+    if len(numbers) > n:
+        least = np.partition(cosines, len(cosines) - n)[len(cosines) - n]
+        kept = cosines >= least
+        numbers, cosines = numbers[kept], cosines[kept]
+    found = list(zip(_keys(view, held, numbers), cosines.tolist(), strict=True))
+    found.sort(key=lambda item: (-item[1], item[0]))
+    return found[:n]
+
+
+def _nearest(view: View, held: _Codes, code: bytes, allowed: bytes, most: int, n: int) -> npt.NDArray[np.int64]:
+    """The numbers of the n documents that `nearest` names, in their own order."""
+    distances = _distances_of(view, held, code)
+    shown, count = _shown(view, held, allowed, most)
+    found = _closest(distances, shown, count, n)
+    if len(found) <= n:
+        return found
+    far = distances[found]
+    last = far.max()
+    ties = found[far == last]
+    nearer = found[far < last]
+    first = sorted(zip(_keys(view, held, ties), ties.tolist(), strict=True))[: n - len(nearer)]
+    return np.concatenate((nearer, np.array([number for _, number in first], np.int64)))
+
+
+def _distances_of(view: View, held: _Codes, code: bytes) -> npt.NDArray[np.uint16]:
     asked = (code, view.generation)
     if held.last is None or held.last[0] != asked:
         held.last = (asked, _distances(held, held.in_words(code)[0]))
-    distances = held.last[1]
-    shown, count = _shown(view, held, allowed, most)
-    found = _closest(distances, shown, count, n)
-    ranked = sorted(zip(distances[found].tolist(), _keys(view, held, found), found.tolist(), strict=True))
-    return [(key, number) for _, key, number in ranked[:n]]
+    return held.last[1]
 
 
 def _held(view: View, width: int) -> _Codes:
@@ -155,24 +200,35 @@ def _distances(held: _Codes, asked: npt.NDArray[np.uint64]) -> npt.NDArray[np.ui
 
 
 def _keys(view: View, held: _Codes, numbers: npt.NDArray[np.int64]) -> list[bytes]:
-    firsts = np.array([first for _, _, first, _ in held.chunks])
-    of = np.searchsorted(firsts, numbers, side="right") - 1
-    at = (numbers - firsts[of]) * KEY
+    of = np.searchsorted(held.firsts, numbers, side="right") - 1
+    at = (numbers - held.firsts[of]) * KEY
     pairs = zip(of.tolist(), at.tolist(), strict=True)
     return [view.chunks[chunk].keys[start : start + KEY] for chunk, start in pairs]
 
 
-def rows_of(vectors: bytes | mmap, width: int, numbers: Sequence[int]) -> npt.NDArray[np.int8]:
+Many = Sequence[int] | npt.NDArray[np.int64]
+
+
+def rows_of(vectors: bytes | mmap, width: int, numbers: Many) -> npt.NDArray[np.int8]:
     """The vectors with these numbers, of `width` signed bytes each. IndexDamaged where the file ends before."""
     count = len(vectors) // width
     if max(numbers, default=0) >= count:
         raise damaged("The vector index", "vectors are missing at its end")
-    return np.frombuffer(vectors, np.int8, count * width).reshape(count, width)[np.array(numbers, np.int64)]
+    return np.frombuffer(vectors, np.int8, count * width).reshape(count, width)[np.asarray(numbers, np.int64)]
 
 
 def norms_of(view: View, width: int, numbers: Sequence[int]) -> npt.NDArray[np.uint32]:
     """What was recorded of vectors: their products with themselves."""
     return _held(view, -(-width // 8)).norms[np.array(numbers, np.int64)]
+
+
+def cosines_of(
+    asked: Sequence[int], rows: npt.NDArray[np.int8], norms: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.float64]:
+    """The cosines of a vector with others, as plain Python gives them; 0 for what is all zeros. IndexDamaged."""
+    lengths = np.sqrt(norms * np.float64(sum(map(mul, asked, asked))))
+    found = np.array(products(asked, rows, norms), np.float64)
+    return np.divide(found, lengths, out=np.zeros(len(found)), where=lengths > 0)
 
 
 def products(asked: Sequence[int], rows: npt.NDArray[np.int8], norms: npt.NDArray[np.uint32]) -> list[int]:

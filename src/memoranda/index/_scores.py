@@ -54,6 +54,7 @@ class Scores:
         self._traits = traits
         self._shown = most_status
         self._numbers: dict[str, int] = {}
+        self._held: dict[str, Held] = {}
         self._shares: dict[int, float] = {0: 0.0}
         self.idf = result.shares.idf
         self.df = result.shares.df
@@ -98,13 +99,14 @@ class Scores:
 
     def held(self, keys: Sequence[str]) -> dict[str, Held]:
         """What each of these documents has; keys that the index does not show are left out."""
-        numbered = self._numbered(keys)
-        masks = self._result.masks(list(numbered.values()))
-        score, traits, allowed = self._result.score, self._traits, self._allowed
-        return {
-            key: Held(mask, score(number), traits[number], allowed is None or allowed[number] == 1)
-            for (key, number), mask in zip(numbered.items(), masks, strict=True)
-        }
+        known = self._held
+        if fresh := [key for key in keys if key not in known]:
+            numbered = self._numbered(fresh)
+            masks = self._result.masks(list(numbered.values()))
+            score, traits, allowed = self._result.score, self._traits, self._allowed
+            for (key, number), mask in zip(numbered.items(), masks, strict=True):
+                known[key] = Held(mask, score(number), traits[number], allowed is None or allowed[number] == 1)
+        return {key: known[key] for key in keys if key in known}
 
     def matched(self, keys: Sequence[str]) -> dict[str, Match]:
         """What each of these documents matches, whatever the facets; those that match nothing are left out."""

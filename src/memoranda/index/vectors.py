@@ -372,14 +372,15 @@ class VectorIndex:
             allowed = _allowed(view, tuple(tuple(group) for group in groups))
             if 1 not in allowed:
                 return []
-            code = code_of(question)
+            code, among = code_of(question), max(_NEAREST, n)
             if "numpy" in sys.modules or view.size > _PLAIN:
-                from memoranda.index._near import nearest
+                from memoranda.index._near import alike
+
+                asked = memoryview(question).cast("b").tolist()
+                found = alike(view, asked, code, self._map, allowed, most, among, n)
             else:
-                from memoranda.index._chunks import nearest
-            named = nearest(view, code, allowed, most, max(_NEAREST, n))
-            found = self._cosines(view, question, named)
-        found.sort(key=lambda item: (-item[1], item[0]))
+                found = self._cosines(view, question, _chunks.nearest(view, code, allowed, most, among))
+                found.sort(key=lambda item: (-item[1], item[0]))
         return [(key.hex(), cosine) for key, cosine in found[:n]]
 
     def likeness(self, question: bytes, keys: Sequence[str]) -> dict[str, float]:
@@ -390,19 +391,18 @@ class VectorIndex:
 
     def _cosines(self, view: View, question: bytes, named: Sequence[tuple[bytes, int]]) -> list[tuple[bytes, float]]:
         asked = memoryview(question).cast("b").tolist()
-        size = sum(map(mul, asked, asked))
         numbers = [number for _, number in named]
         if "numpy" in sys.modules and len(numbers) > _FEW:
             from memoranda.index import _near
 
-            recorded = _near.norms_of(view, len(question), numbers)
-            products = _near.products(asked, _near.rows_of(self._map(numbers), len(question), numbers), recorded)
-            norms = recorded.tolist()
-        else:
-            vectors, norms = self._vectors(numbers), _norms(view, numbers)
-            for vector, norm in zip(vectors, norms, strict=True):
-                _whole(len(vector) == len(question) and any(vector), norm > 0)
-            products = _chunks.products(asked, vectors)
+            rows = _near.rows_of(self._map(numbers), len(question), numbers)
+            cosines = _near.cosines_of(asked, rows, _near.norms_of(view, len(question), numbers))
+            return [(key, cosine) for (key, _), cosine in zip(named, cosines.tolist(), strict=True)]
+        size = sum(map(mul, asked, asked))
+        vectors, norms = self._vectors(numbers), _norms(view, numbers)
+        for vector, norm in zip(vectors, norms, strict=True):
+            _whole(len(vector) == len(question) and any(vector), norm > 0)
+        products = _chunks.products(asked, vectors)
         return [
             (key, product / sqrt(size * norm) if size and norm else 0.0)
             for (key, _), norm, product in zip(named, norms, products, strict=True)

@@ -123,6 +123,8 @@ def rank_notes(
     question: Question, scores: Scores, facts: Facts, keys: Sequence[str], n: int, alike: Likeness | None = None
 ) -> list[Ranked]:
     """The best n of these notes by the same signals, best first, ties by key."""
+    if not keys:
+        return []
     of_notes = _note_signals(question, scores, facts, keys, alike)
     judged = list(_judged(of_notes, _note_weights(alike)))
     judged.sort(key=lambda item: (-item[0], item[1]))

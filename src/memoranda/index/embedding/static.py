@@ -96,7 +96,9 @@ class StaticEmbedder:
             total = np.zeros(DIMENSIONS)
             for weight, vector in self._weighed(text, weigh):
                 total += np.frombuffer(vector, np.intc) * weight
-            return scaled(np.rint(total * 64).astype(int).tolist())
+            numbers = np.rint(total * 64).astype(np.int64)
+            most = int(np.abs(numbers).max())  # as `scaled`
+            return ((254 * numbers + most) // (2 * most)).astype(np.int8).tobytes() if most else bytes(DIMENSIONS)
         plain: Sequence[float] = [0.0] * DIMENSIONS
         for weight, vector in self._weighed(text, weigh):
             plain = list(map(add, plain, map(mul, vector, repeat(weight))))
@@ -112,7 +114,7 @@ class StaticEmbedder:
                 if vector is None:
                     if len(self._asked) >= _MOST_ASKED:
                         self._asked.clear()
-                    vector = self._asked[word] = array("i", self._sum(pieces))
+                    vector = self._asked[word] = self._summed(pieces)
                 yield weight, vector
 
     def check(self) -> None:
@@ -164,6 +166,13 @@ class StaticEmbedder:
     def _all_pieces(self, passage: Passage) -> list[int]:
         words = _WORD.findall(f"{passage.title}\n{passage.text}")
         return list(chain.from_iterable(map(self._words.__getitem__, words)))
+
+    def _summed(self, pieces: Sequence[int]) -> array[int]:
+        if np := sys.modules.get("numpy"):
+            found = array("i")
+            found.frombytes(_whole(self._mapped_matrix[list(pieces)]).sum(axis=0, dtype=np.intc).tobytes())
+            return found
+        return array("i", self._sum(pieces))
 
     def _sum(self, pieces: Sequence[int]) -> Sequence[int]:
         table, start = self._table

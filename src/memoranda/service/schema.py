@@ -17,9 +17,10 @@ from pydantic.json_schema import models_json_schema
 
 from memoranda.engines import contract as c
 from memoranda.engines.contract import Model
+from memoranda.service import answers
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-MODULES: tuple[ModuleType, ...] = (c,)
+MODULES: tuple[ModuleType, ...] = (c, answers)
 ID = "urn:memoranda:contract:v1:memory-provider"
 
 

@@ -14,7 +14,7 @@ from memoranda.operations.journaling import Turn, append
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide, show
-from memoranda.operations.session_desk import session_show
+from memoranda.operations.session_desk import session_fresh, session_show
 from memoranda.operations.space import Space
 from memoranda.operations.tracing import rollback, trace
 from memoranda.trust.labels import Root
@@ -100,6 +100,33 @@ def test_an_agent_that_is_told_the_story_of_another_session_has_met_what_it_met(
     space.one().sessions.raise_taint(met, [Root("tool", WORDS, "fetched")])
     clean = Context(user="dana", agent="reader", clock=context.clock)
     assert WORDS in str(session_show(clean, space, "ses_monday").json())
+    assert [root.source for root in space.one().sessions.met(clean).taint.roots] == [WORDS]
+
+
+def test_a_reviewer_is_told_what_the_session_inherited_and_from_where(context: Context, space: Space) -> None:
+    space.one().sessions.raise_taint(context.in_session("ses_monday"), [Root("tool", WORDS, "fetched")])
+    note = remember(context.in_session("ses_tuesday"), space, NewNote("Cranes are tall."))
+    person = replace(context, agent="cli", person=True)
+
+    def inherited() -> list[tuple[str | None, str | None]]:
+        return [(e.source, e.reason) for e in show(person, space, note.id).story if e.event == "inherit"]
+
+    assert inherited() == [(WORDS, "fetched (by ses_monday)")]
+    session_fresh(replace(context, person=True), space)
+    assert inherited() == [(WORDS, "fetched (by ses_monday)")], "also when that session is over"
+    clean = Context(user="dana", agent="reader", clock=context.clock)
+    assert WORDS in str(show(clean, space, note.id).json())
+    assert WORDS in {root.source for root in space.one().sessions.met(clean).taint.roots}
+
+
+def test_the_story_behind_a_clean_note_taints_the_agent_that_is_told_it(context: Context, space: Space) -> None:
+    """The note was there before its session met anything, and so it is not quarantined; the story has the words."""
+    monday = context.in_session("ses_monday")
+    note = remember(monday, space, NewNote("Cranes are tall."))
+    space.one().sessions.raise_taint(monday, [Root("tool", WORDS, "fetched")])
+    clean = Context(user="dana", agent="reader", clock=context.clock)
+    shown = show(clean, space, note.id)
+    assert shown.state == "unreviewed" and WORDS in str(shown.json())
     assert [root.source for root in space.one().sessions.met(clean).taint.roots] == [WORDS]
 
 

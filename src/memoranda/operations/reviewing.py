@@ -23,13 +23,13 @@ from memoranda.operations.listing import note_uri
 from memoranda.operations.meeting import hides, meet, quarantined
 from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, known_words, pass_guards
-from memoranda.operations.session_desk import event_json
+from memoranda.operations.session_desk import event_json, story_of
 from memoranda.operations.settling import Contested, contested_groups, draft_of, settlements
 from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.operations.tracing import trace
 from memoranda.trust.kept import ended
-from memoranda.trust.labels import STATES
+from memoranda.trust.labels import STATES, Root
 from memoranda.trust.reviews import accepted
 from memoranda.trust.standing import Trust, believed, trust_of
 from memoranda.values import dataclass, field, replace
@@ -52,7 +52,7 @@ class Waiting:
     """A note that waits for a review, or is shown for one.
 
     `state` as in `trust.labels`; `taint` says where its taint began; `verdict` is the last decision on these bytes;
-    `story` is what befell the session that wrote it, up to now.
+    `story` is what befell the session that wrote it, up to now, and what it inherits from others (`inherit`).
     """
 
     id: str
@@ -148,15 +148,15 @@ def show(context: Context, space: Space, note_id: str) -> Waiting:
     if roots := taint_of_sources(space.homes(), (s for s in row.sources if s.startswith("nas://"))).roots:
         home.sessions.raise_taint(context, sorted(roots))  # what it cites is read back
     evidence = tuple(Evidence(source, _read_back(space, source)) for source in row.sources)
-    return _standing(home, row, evidence, story=True)
+    item, roots = _standing(home, row, evidence)
+    return replace(item, story=story_of(context, home, item.session, roots)) if item.session else item
 
 
 @undisturbed
-def _standing(home: OpenHome, row: NoteRow, evidence: tuple[Evidence, ...] = (), *, story: bool = False) -> Waiting:
-    """A note with how far it may be trusted now, and with what befell its session."""
-    item = _waiting(home, row, trust_of(home.indexes.catalog, [row])[row.blob], evidence)
-    events = home.indexes.catalog.ledger.session_events(item.session) if story and item.session else ()
-    return replace(item, story=tuple(events))
+def _standing(home: OpenHome, row: NoteRow, evidence: tuple[Evidence, ...] = ()) -> tuple[Waiting, frozenset[Root]]:
+    """A note with how far it may be trusted now, and where its taint began."""
+    trust = trust_of(home.indexes.catalog, [row])[row.blob]
+    return _waiting(home, row, trust, evidence), trust.taint.roots
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def _decided(
     context: Context, space: Space, found: Sequence[tuple[OpenHome, NoteRow]], settled: dict[str, tuple[str, ...]],
     verdict: str,
 ) -> Decided:  # fmt: skip
-    items = [_standing(home, row) for home, row in found]
+    items = [_standing(home, row)[0] for home, row in found]
     paths = {row.path for _, row in found}
     contested = [group for home in {id(h): h for h, _ in found}.values() for group in contested_groups(context, home)]
     left = [group for group in contested if any(note["path"] in paths for note in group.notes)]

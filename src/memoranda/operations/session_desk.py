@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput, NotFound
@@ -60,32 +60,72 @@ def session_show(context: Context, space: Space, session: str | None = None) -> 
     home = space.one()
     home.refresh(context)
     name = session or context.session or home.sessions.ambient(context)
-    events = _events(home, name)
+    events = story_of(context, home, name)
     if not events:
         raise NotFound(f"Nothing is known of the session {name}.", remedy="A session is known from its first write on.")
-    events += tuple(inherited := list(_inherited(home, name)))
-    tainted = any(e.event == "taint" for e in events) or any(e.what != "private" for e in inherited)
+    tainted = any(e.event == "taint" or (e.event == "inherit" and e.what != "private") for e in events)
     private = any("private" in (e.event, e.what) for e in events)
-    roots = frozenset().union(*(home.sessions.roots_of(other) for other in (name, *home.sessions.shared_with(name))))
-    if roots - home.sessions.met(context).taint.roots:
-        home.sessions.raise_taint(context, sorted(roots))
     return SessionStory(name, home.name, tainted, private, events)
 
 
-def _inherited(home: OpenHome, session: str) -> Iterator[SessionEvent]:
+def story_of(context: Context, home: OpenHome, session: str, roots: Collection[Root] = ()) -> tuple[SessionEvent, ...]:
+    """What befell a session, and behind it what it inherits: from sessions that are open, and what is told of `roots`.
+
+    Those are where the taint of something began that it wrote; who met them may have closed his session since. An agent
+    that is told of it has met it. Empty when nothing is known of the session.
+    """
+    events = _events(home, session)
+    if not events:
+        return ()
+    open_ones = home.sessions.shared_with(session)
+    inherited = list(_inherited(home, session, open_ones))
+    known = {_root_of(e) for e in (*events, *inherited)}
+    inherited += _from_elsewhere(home, session, {root for root in roots if root not in known})
+    met = {root for root in map(_root_of, (*events, *inherited)) if root is not None}
+    if met - home.sessions.met(context).taint.roots:
+        home.sessions.raise_taint(context, sorted(met))
+    return events + tuple(inherited)
+
+
+def _root_of(e: SessionEvent) -> Root | None:
+    """Where the taint began that an event tells of."""
+    if e.event not in ("taint", "inherit") or e.what == "private":
+        return None
+    return Root(e.what or "person", e.source or "", (e.reason or "").removesuffix(_by(e.session)).strip())
+
+
+def _by(session: str) -> str:
+    return f"(by {session})"
+
+
+def _inherited(home: OpenHome, session: str, others: Iterable[str]) -> Iterator[SessionEvent]:
     """What other open sessions of the same user and agent have met, which counts for this one too."""
     for root in home.sessions.lost.roots:
         yield SessionEvent(session, "inherit", None, None, None, root.reason, root.source, root.kind, True)
-    for other in home.sessions.shared_with(session):
+    for other in others:
         for e in _events(home, other):
             if e.event == "private":
                 yield replace(e, event="inherit", what="private", reason=f"by {other}")
             elif e.event == "taint":
-                yield replace(e, event="inherit", reason=f"{e.reason or ''} (by {other})".strip())
+                yield _inherit(e)
+
+
+def _from_elsewhere(home: OpenHome, session: str, roots: Collection[Root]) -> Iterator[SessionEvent]:
+    """Who has met these, in a session that is over."""
+    if not roots:
+        return
+    for e in _events(home, None):
+        if e.event == "taint" and e.session != session and (root := _root_of(e)) in roots:
+            roots = {other for other in roots if other != root}  # the first who met it
+            yield _inherit(e)
+
+
+def _inherit(e: SessionEvent) -> SessionEvent:
+    return replace(e, event="inherit", reason=f"{e.reason or ''} {_by(e.session)}".strip())
 
 
 @undisturbed
-def _events(home: OpenHome, session: str) -> tuple[SessionEvent, ...]:
+def _events(home: OpenHome, session: str | None) -> tuple[SessionEvent, ...]:
     return tuple(home.indexes.catalog.ledger.session_events(session))
 
 

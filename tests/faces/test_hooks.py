@@ -525,6 +525,33 @@ def test_a_page_that_a_hook_told_of_can_be_traced_and_rolled_back(harness: Harne
     assert person.json("list", *home)["notes"] == []
 
 
+def test_forgetting_a_session_of_the_harness_reaches_its_calls_over_mcp(harness: Harness) -> None:
+    """They name no session; what others of the agent wrote before stays."""
+    person, home = harness.person, ("--home", str(harness.home))
+    elsewhere = person.json("remember", "The crane is red.", "--agent", "other", *home)
+    harness.quiet("session_start")
+    harness.quiet("user_prompt")
+    mine = person.json("remember", "The quay is open.", "--agent", "claude-code", *home)
+    gone = person.json("forget", "--session", SESSION, "--dry-run", *home)
+    assert {item["id"] for item in gone["removed"] if item["kind"] == "note"} == {mine["id"]}
+    code, said = typed(person, "forget", "--session", SESSION, *home)
+    assert code == 0 and mine["id"] in said
+    assert [note["id"] for note in person.json("list", *home)["notes"]] == [elsewhere["id"]]
+
+
+def test_forgetting_a_session_takes_no_calls_that_others_share(harness: Harness) -> None:
+    person, home = harness.person, ("--home", str(harness.home))
+    harness.quiet("session_start")
+    harness.quiet("session_start", session_id=OTHER)
+    note = person.json("remember", "Whose is it?", "--agent", "claude-code", *home)
+    problem = person.refused("forget", "--session", SESSION, "--dry-run", *home, code=4)
+    assert note["session"] in problem["remedy"]
+    own = person.json("remember", "This one is mine.", "--agent", "claude-code", "--session", SESSION, *home)
+    told = person.json("forget", "--session", SESSION, "--dry-run", *home)
+    assert {item["id"] for item in told["removed"] if item["kind"] == "note"} == {own["id"]}
+    assert any(note["session"] in item["what"] for item in told["remains"])
+
+
 def test_an_ambient_session_that_others_share_is_named_and_not_followed(harness: Harness) -> None:
     """Else a rollback of one session would take the notes of another away."""
     home = ("--home", str(harness.home))

@@ -259,12 +259,27 @@ class Lineage:
         return [row[0] for row in self._catalog.db.execute(query, (wanted, len(wanted) + 1, wanted + "/"))]
 
     def written_in(self, session: str) -> list[Node]:
-        """What a session brought in: its entries and the notes that it wrote."""
-        about = self._catalog.ledger.by_session(session)
+        """What a session brought in: its entries and the notes that it wrote, also by calls that named no session.
+
+        Those of an ambient session that several had are not its alone, and stay (see `shared_calls`).
+        """
+        ledger = self._catalog.ledger
+        about = ledger.by_session(session)
+        beside = ledger.beside(session)
+        if beside is not None and beside[1]:
+            about += ledger.by_session(beside[0])
         blobs = {name for name in about if not name.startswith("j_")}
         notes = sorted({v.id for states in self.versions.values() for v in states if v.blob in blobs})
         entries = [name for name in about if name.startswith("j_")]
         return [*(("entry", name) for name in entries), *(("note", name) for name in notes)]
+
+    def shared_calls(self, sessions: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """(session, the ambient session of its calls) where that was not its alone, and something was written in it."""
+        ledger = self._catalog.ledger
+        for session in sessions:
+            beside = ledger.beside(session)
+            if beside is not None and not beside[1] and ledger.by_session(beside[0]):
+                yield session, beside[0]
 
     def blanks(self, done: Cascade) -> list[Blank]:
         """What an erasing takes for this cascade: every state of its notes, the lines of its entries."""
@@ -288,8 +303,12 @@ def returned(kept: Iterable[KeptOut]) -> list[tuple[Node, str]]:
     return [(("note", item.about), f"came back as {item.path}") for item in kept if item.blob]
 
 
-def nothing_called(what: str) -> NotFound:
+def nothing_called(what: str, shared: Iterable[tuple[str, str]] = ()) -> NotFound:
+    """`shared`: the sessions among it whose calls lie in an ambient session of several."""
+    calls = " ".join(
+        f"The calls of {session} that named no session are in {ambient}, with others'." for session, ambient in shared
+    )
     return NotFound(
         f"Nothing in this Home is called {what} or cites it.",
-        remedy="Give the id of a note or an entry, a subject, a session, or a source as a note cites it.",
+        remedy=calls or "Give the id of a note or an entry, a subject, a session, or a source as a note cites it.",
     )

@@ -101,8 +101,12 @@ def forget(
         with home.indexes.lock:
             lineage = Lineage(home)
             cascade = lineage.cascade(_seeds(home, lineage, what))
+            shared = [
+                Remains(f"calls without a session, in {ambient}", f"not those of {session} alone: name it")
+                for session, ambient in lineage.shared_calls(what.sessions)
+            ]
         plan = _planned(context, space, home, lineage, cascade, what.single(), erase, dry_run)
-        plan = replace(plan, reason=" ".join(reason.split()))
+        plan = replace(plan, reason=" ".join(reason.split()), quotes=(*plan.quotes, *shared))
         if dry_run or not cascade.taken:
             return _spared(context, home, plan.told(context, dry_run=dry_run))
         if plan.permit is not None:
@@ -175,7 +179,9 @@ def _seeds(home: OpenHome, lineage: Lineage, what: Selection) -> list[tuple[Node
     if what.returned:
         return seeds + returned(kept_out(home.indexes.catalog.db))
     if not seeds:
-        raise nothing_called(what.subject or what.source or ", ".join(what.sessions))
+        raise nothing_called(
+            what.subject or what.source or ", ".join(what.sessions), lineage.shared_calls(what.sessions)
+        )
     return seeds
 
 

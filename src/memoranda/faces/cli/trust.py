@@ -219,9 +219,8 @@ COMMANDS = {
         "memoranda review list --state quarantined",
     ),
     "review show": Command(
-        "Shows a note as a reviewer needs it: its text, where its taint began, who wrote it in which session, what that met or "
-        "inherited from which other, and its "
-        "sources read back at their commits.",
+        "Shows a note as a reviewer needs it: its text, where its taint began, who wrote it in which session, what "
+        "that met or inherited from which other, and its sources read back at their commits.",
         _id_options,
         _show,
         "memoranda review show mem_4kq27vxjd83n5r0t",

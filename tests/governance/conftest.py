@@ -1,0 +1,36 @@
+"""A state with two tenants, their people and their agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.governance.registry import Registry
+from memoranda.state.database import Database, open_database
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/state/state.db"
+
+
+@pytest.fixture
+def state(url: str) -> Iterator[Database]:
+    with open_database(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def registry(state: Database, context: Context) -> Registry:
+    made = Registry(state)
+    made.add_user(context, None, "root", ("platform_admin",))
+    for tenant in ("acme", "globex"):
+        made.add_tenant(context, tenant, organization=f"{tenant}-group")
+        made.add_user(context, tenant, "ana", ("developer", "tenant_admin"))
+        made.add_user(context, tenant, "otto", ("auditor",))
+        made.add_agent(context, tenant, "cleo", project="atlas", owner="ana")
+    made.add_team(context, "acme", "sales", ("ana", "otto"))
+    return made

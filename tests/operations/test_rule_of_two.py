@@ -16,12 +16,17 @@ from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput, NotFound, RuleOfTwo
 from memoranda.home.draft import Change, Draft
 from memoranda.home.settings import Settings
-from memoranda.operations.clones import pull
+from memoranda.operations.clones import clone, pull
+from memoranda.operations.expiring import expire
 from memoranda.operations.forgetting import Selection, forget
+from memoranda.operations.goldens import golden_add
 from memoranda.operations.importing import import_folder
+from memoranda.operations.journal_import import import_journal
 from memoranda.operations.journaling import Turn, append
+from memoranda.operations.keyring import import_keys
 from memoranda.operations.once import allow_once, asked
 from memoranda.operations.recalling import recall
+from memoranda.operations.recipes import index_add, index_promote, index_retire
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.session_desk import session_show
 from memoranda.operations.space import Space
@@ -224,3 +229,52 @@ def test_an_import_needs_a_person(context: Context, person: Context, space: Spac
     assert import_folder(person, space, folder).taken == 1
     with pytest.raises(RuleOfTwo):
         pull(context, space, "https://x.example/salaries-are-paid-on-the-25th")
+
+
+WRITES: dict[str, Callable[[Context, Space, Path], object]] = {
+    "golden add": lambda c, s, _: golden_add(c, s, "When are salaries paid?", ["mem_salaries1"]),
+    "journal import": lambda c, s, p: import_journal(c, s, p / "turns.jsonl"),
+    "index add": lambda c, s, _: index_add(c, s, "plain"),
+    "index promote": lambda c, s, _: index_promote(c, s, "plain"),
+    "index retire": lambda c, s, _: index_retire(c, s, "plain"),
+    "import keys": lambda c, s, p: import_keys(c, s, p / "keys.json"),
+    "clone": lambda c, s, p: clone(c, s.one().repository.keys, str(p / "nowhere"), p / "made", near=s),
+}
+
+
+@pytest.mark.requirement("A-062")
+@pytest.mark.parametrize("what", WRITES)
+def test_every_command_that_writes_for_others_asks(context: Context, space: Space, tmp_path: Path, what: str) -> None:
+    (tmp_path / "turns.jsonl").write_text('{"speaker": "dana", "text": "Hello."}\n')
+    meet_two(context, space)
+    with pytest.raises(RuleOfTwo):
+        WRITES[what](context, space, tmp_path)
+    assert not (space.one().repository.root / "memory" / "golden.yaml").exists()
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_person_allows_a_golden_question_once(context: Context, person: Context, space: Space) -> None:
+    meet_two(context, space)
+    with pytest.raises(RuleOfTwo) as caught:
+        WRITES["golden add"](context, space, Path())
+    allow_once(person, space, caught.value.asked, "it is a good question")
+    WRITES["golden add"](context, space, Path())
+    with pytest.raises(RuleOfTwo):
+        WRITES["golden add"](context, space, Path())
+
+
+def test_what_is_shared_and_due_expires_by_a_person_only_when_two_were_met(
+    context: Context, person: Context, space: Space, clock: Clock
+) -> None:
+    own = remember(context, space, NewNote("For myself.", retention_days=1))
+    meet_two(context, space)
+    clock.tick(days=2)
+    assert {item.id for item in expire(context, space).removed if item.kind == "note"} == {own.id}
+    shared = remember(replace(context, person=True), space, NewNote("Told.", scope="team", retention_days=1))
+    clock.tick(days=2)
+    assert expire(context, space, dry_run=True).dry_run
+    with pytest.raises(RuleOfTwo) as caught:
+        expire(context, space)
+    assert (space.one().repository.root / shared.path).exists()
+    allow_once(person, space, caught.value.asked, "it is due")
+    assert shared.id in {item.id for item in expire(context, space).removed}

@@ -72,16 +72,23 @@ def pull(context: Context, space: Space, remote: str | None = None) -> Pulled:
     return Pulled(home.name, _shown(done.remote.url), done.branch, done.commit, fresh, done.ledger, conflicts)
 
 
-def clone(context: Context, keys: Keys, source: str, folder: Path | None = None) -> Cloned:
+def clone(
+    context: Context, keys: Keys, source: str, folder: Path | None = None, *, near: Space | None = None
+) -> Cloned:
     """Makes a clone of a Home with its ledger, in `folder` or one named after the source.
 
+    `near` holds the Homes that know what the caller's session has met: an address is told to another machine.
+
     Raises:
+        RuleOfTwo: it has met two.
         InvalidInput: there is something in the folder. HomeNotFound: the source is no Home.
         Unavailable: it cannot be reached.
     """
     from memoranda.home.pulling import clone as lay
 
     pass_guards(context, Call("import", writes=True))
+    if near is not None and not context.person and (homes := near.homes()):
+        pass_guards(context, Call("import", scope="project", met=near.met(context, homes[0])))
     if folder is None:
         folder = Path(re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git") or "home")
     root, ledger = lay(context, source, folder)

@@ -10,6 +10,7 @@ from memoranda.index.retention import Ended, gone_with, held
 from memoranda.operations.cascade import Cascade, Lineage
 from memoranda.operations.forgetting import Forgotten, Plan, carry_out
 from memoranda.operations.holding import held_back
+from memoranda.operations.once import Permit, permitted, shared_of
 from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, quoting
@@ -38,6 +39,7 @@ def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotte
 
     Raises:
         LegalHold: something that is due is held. It stays, the rest went; `done` is the report.
+        RuleOfTwo: something that is due is shared with others, and this session has met two; nothing went.
         HomeBusy: somebody's Git is at work and history has to go.
     """
     pass_guards(context, Call("expire", writes=True))
@@ -45,6 +47,8 @@ def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotte
     for _ in range(_ROUNDS):
         home.refresh(context)
         due, stays, kept = _due(home, context)
+        if not dry_run and (permit := _permitted(context, space, home, due)) is not None:
+            permit.use(context)
         done = [_carried_out(context, home, due, erase, dry_run) for erase in (False, True)]
         if all(item is not None for item in done):
             report = _joined([item for item in done if item is not None], stays, home, context, dry_run)
@@ -52,6 +56,15 @@ def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotte
                 raise held_back(kept, report)
             return report
     raise Conflict("Others write on these notes all the time.", remedy="Try again.")
+
+
+def _permitted(context: Context, space: Space, home: OpenHome, due: Sequence[_Due]) -> Permit | None:
+    versions = [version for item in due for version in item.cascade.all_versions()]
+    told = {
+        "notes": sorted({v.id for v in versions}), "bytes": sorted({v.blob for v in versions}),
+        "erase": any(item.erase for item in due),
+    }  # fmt: skip
+    return permitted(context, home, space.met(context, home), "expire", shared_of([v.scope for v in versions]), told)
 
 
 @undisturbed

@@ -13,6 +13,7 @@ from memoranda.notes.chains import unknown_note
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.times import parse_instant
 from memoranda.operations.last_recall import last_recall
+from memoranda.operations.once import permitted
 from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.recipe_upkeep import golden_questions, record_test, run_recipe
@@ -29,7 +30,8 @@ def golden_add(
     as_of: str | None = None,
     known_at: str | None = None,
 ) -> Question:
-    """Adds a question to the Home that is written. UnknownNote for an id that it does not know, InvalidInput."""
+    """Adds a question to the Home that is written. UnknownNote for an id that it does not know, InvalidInput,
+    RuleOfTwo."""
     pass_guards(context, Call("golden add", writes=True, text=question, rules=space.writable().rules))
     if not question.strip() or not expect:
         raise InvalidInput("A golden question has words and at least one id.", remedy="Give both.")
@@ -42,6 +44,9 @@ def golden_add(
         if not _known(home, item):
             raise unknown_note(item)
     added = Question(" ".join(question.split()), tuple(expect), as_of, known_at)
+    # The questions decide for everybody who has this Home which recipe answers.
+    told = {"question": added.question, "expect": list(expect), "as_of": as_of, "known_at": known_at}
+    permit = permitted(context, home, space.met(context, home), "golden add", None, told)
 
     def build(_at: datetime) -> Draft:
         # The file as it stands: another process may have added a question, a person one by hand.
@@ -49,6 +54,8 @@ def golden_add(
         reason = f"Add a golden question: {added.question}"
         return Draft("golden", reason, [Change(PATH, data)], (), {}, context.user)
 
+    if permit is not None:
+        permit.use(context)
     home.repository.write(context, build)
     return added
 

@@ -42,7 +42,8 @@ class ImportedJournal:
 
 
 def import_journal(context: Context, space: Space, file: Path, progress: Progress | None = None) -> ImportedJournal:
-    """Imports `file`, one JSON object a line. Every good line is taken, every bad one named. NotFound, ReadOnlyHome."""
+    """Imports `file`, one JSON object a line. Every good line is taken, every bad one named. NotFound, ReadOnlyHome,
+    RuleOfTwo."""
     pass_guards(context, Call("journal import", writes=True))
     try:
         with file.open("rb") as lines:
@@ -53,7 +54,9 @@ def import_journal(context: Context, space: Space, file: Path, progress: Progres
         ) from None
     home = space.writable()
     home.refresh(context)
-    return take_in(context, home, found, progress, space.met(context, home).taint)
+    met = space.met(context, home)
+    pass_guards(context, Call("journal import", met=met))  # its lines name other agents and sessions
+    return take_in(context, home, found, progress, met.taint)
 
 
 def take_in(

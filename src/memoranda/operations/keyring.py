@@ -70,8 +70,8 @@ def import_keys(context: Context, space: Space, file: Path) -> KeysMoved:
 
     NotFound: no such file. InvalidInput: it holds no keys, or those of another Home.
     """
-    pass_guards(context, Call("import", writes=True))
     home = space.one()
+    pass_guards(context, Call("import keys", writes=True, met=space.met(context, home)))
     try:
         told = json.loads(file.read_bytes())
         if told["format"] != _FORMAT or told["purpose"] != _PURPOSE:

@@ -83,7 +83,7 @@ def index_add(context: Context, space: Space, name: str, *, wait: bool = False) 
         NotFound, InvalidInput: no recipe is called so. Unavailable: what it needs is not there.
         ConfirmationRequired: nobody is at a terminal to let the texts be sent.
     """
-    pass_guards(context, Call("index add", writes=True))
+    _ask(context, space, "index add")
     home = space.one()
     if name.startswith(ENDPOINT):
         _allow(context, space, home, name.removeprefix(ENDPOINT))
@@ -104,6 +104,11 @@ def index_add(context: Context, space: Space, name: str, *, wait: bool = False) 
     elif not _level(home, recipe):
         building.start(home.repository.layout, recipe)
     return _status(home, recipe, home.indexes.serving_record.read())
+
+
+def _ask(context: Context, space: Space, operation: str) -> None:
+    """Which recipe answers is the same for everybody who asks this Home: a session that has met two changes it not."""
+    pass_guards(context, Call(operation, writes=True, met=space.met(context, space.one())))
 
 
 def _allow(context: Context, space: Space, home: OpenHome, server: str) -> None:
@@ -209,7 +214,7 @@ def index_promote(context: Context, space: Space, name: str, *, force: bool = Fa
         NotFound, Unavailable: see `added`. Conflict: it answers already, or another was promoted meanwhile.
         CheckFailed: there is no golden question, or it is worse; `force`, by a person, overrules the latter.
     """
-    pass_guards(context, Call("index promote", writes=True))
+    _ask(context, space, "index promote")
     if force and not context.person:
         raise ConfirmationRequired(
             "A recipe is forced by a person only.", why="Nobody is at a terminal.", remedy="Run it at a terminal."
@@ -291,7 +296,7 @@ def index_retire(context: Context, space: Space, name: str) -> list[str]:
         NotFound: it was never added.
         Conflict: it answers, or is the last one that passed the golden questions.
     """
-    pass_guards(context, Call("index retire", writes=True))
+    _ask(context, space, "index retire")
     home = space.one()
     indexes = home.indexes
     active = indexes.active()

@@ -22,7 +22,7 @@ ROOT_KINDS = ("journal", "note", "tool", "person", "import", "unresolved")
 # Scopes that others read too; a write to `session`, `user` or `agent` stays with the session's own person and agent.
 SHARED_SCOPES = frozenset({"shared_agents", "project", "team", "organization", "global"})
 _ALWAYS_BEYOND = frozenset({"export", "purge", "accept_review"})
-_WRITES = frozenset({"remember", "update", "forget", "import", "rollback", "revoke_review", "reject_review"})
+_WRITES = frozenset({"remember", "update", "forget", "import", "rollback", "expire", "revoke_review", "reject_review"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -159,8 +159,8 @@ _READS = frozenset(
     {"recall", "search", "read", "list", "get", "history", "diff", "log", "timeline", "trace", "context", "scan"}
     | {"doctor", "session_show", "list_reviews", "show_review"}
 )
-# What an agent does to itself: its journal and its own taint.
-_OWN = frozenset({"journal", "taint", "open_session", "close_session", "index", "golden"})
+# What an agent does to itself: its journal and its own taint; and caches, which are made again from the notes.
+_OWN = frozenset({"journal", "taint", "open_session", "close_session", "index drop", "index rebuild"})
 
 
 def two_met(met_external: bool, met_private: bool, reaches: bool) -> tuple[str, ...]:

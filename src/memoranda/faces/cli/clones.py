@@ -19,7 +19,7 @@ def _clone(frame: Frame, args: argparse.Namespace) -> int:
     from memoranda.operations.clones import clone
 
     folder = Path(args.folder).expanduser() if args.folder else None
-    done = clone(frame.context, local.keys(), args.source, folder)
+    done = clone(frame.context, local.keys(), args.source, folder, near=frame.space)
     with_it = "with its ledger" if done.ledger else "which has no ledger: who wrote what is not known"
     frame.answer(done.json(), [f"Cloned {done.home} to {done.path}: {counted(done.notes, 'note')}, {with_it}."])
     return 0

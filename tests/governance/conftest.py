@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from memoranda.context import Context
+from memoranda.engines.contract import InstanceDeclaration
+from memoranda.governance.instances import Instances
+from memoranda.governance.policies import Policies
 from memoranda.governance.registry import Registry
 from memoranda.state.database import Database, open_database
 
@@ -34,3 +37,15 @@ def registry(state: Database, context: Context) -> Registry:
         made.add_agent(context, tenant, "cleo", project="atlas", owner="ana")
     made.add_team(context, "acme", "sales", ("ana", "otto"))
     return made
+
+
+@pytest.fixture
+def instances(registry: Registry, state: Database) -> Instances:
+    return Instances(
+        state, rendered=[InstanceDeclaration(id="mem0-shared", provider="mem0", base_url="https://mem0:8000")]
+    )
+
+
+@pytest.fixture
+def policies(instances: Instances, state: Database) -> Policies:
+    return Policies(state, instances)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from memoranda.home.durable import sync_path
@@ -33,7 +34,7 @@ class Setting:
 
 def settled(keys: Keys, owner: str) -> bool:
     """Whether anything was ever settled for this owner: asked at every write, and nearly always it was not."""
-    return os.access(f"{keys.folder.parent}/settings/{owner}.jsonl", os.F_OK)
+    return os.access(f"{keys.settings}{owner}.jsonl", os.F_OK)
 
 
 def state_of(keys: Keys, *owners: str) -> str:
@@ -55,7 +56,7 @@ class Settings:
     def __init__(self, keys: Keys, owner: str = "person") -> None:
         self._keys = keys
         self._owner = owner
-        self.path = keys.folder.parent / "settings" / f"{owner}.jsonl"
+        self.path = Path(f"{keys.settings}{owner}.jsonl")
 
     def standing(self) -> dict[tuple[str, str], Setting]:
         """(kind, value) -> what stands now, oldest first."""

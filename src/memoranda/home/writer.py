@@ -149,7 +149,8 @@ class Writer:
             old, before = self._before(change)
             content = before + change.data
             new = change.blob or object_id("blob", content)
-        self._coming = _NOTHING
+        if path == change.path:
+            self._coming = _NOTHING  # used up, or foreseen of other bytes
         if change.appended:
             self._opening = (change.path, new, content, self._log.last + 1)
         return old, new

@@ -114,7 +114,8 @@ def render(fields: Mapping[str, object], body: str) -> bytes:
     """
     lines = ["---"]
     for key, value in fields.items():
-        if value is None or value is True or value is False or (type(value) is str and len(value) <= _SHORT):
+        short = type(value) is str and len(value) <= _SHORT
+        if short or value is None or value is True or value is False or value == ():
             lines.append(_short_line(key, value))
         else:
             lines += field_lines(key, plain_data(value))
@@ -131,8 +132,8 @@ def field_lines(key: str, value: object) -> list[str]:
 
 
 @lru_cache(maxsize=256, typed=True)  # most of what front matter says is the same from note to note
-def _short_line(key: str, value: str | bool | None) -> str:
-    return f"{_name(key)}: {write_value(value)}"
+def _short_line(key: str, value: object) -> str:
+    return f"{_name(key)}: {write_value(plain_data(value))}"
 
 
 @lru_cache(maxsize=256)
@@ -141,10 +142,5 @@ def _name(key: str) -> str:
 
 
 def _fits_a_line(items: list[object]) -> bool:
-    size = 0
-    for item in items:
-        if isinstance(item, str):
-            size += len(item) + 2
-            if write_item(item) != item:
-                return False
-    return size <= _LINE_LIMIT
+    texts = [item for item in items if isinstance(item, str)]
+    return sum(map(len, texts)) + 2 * len(texts) <= _LINE_LIMIT and all(write_item(text) == text for text in texts)

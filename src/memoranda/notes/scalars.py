@@ -6,12 +6,12 @@ YAML 1.1 also turns `no`, `on`, `12:30`, `0x1f` and dates into other things; a p
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from functools import lru_cache
+from json.encoder import encode_basestring
 
 from memoranda.errors import InvalidNote
 from memoranda.notes.lazyre import lazy
@@ -57,6 +57,8 @@ def plain_data(value: object) -> object:
     """
     if value is None or isinstance(value, str | bool | int):
         return value
+    if type(value) is tuple or type(value) is list:  # before `Mapping`, whose question is a slow one
+        return [plain_data(item) for item in value]
     if isinstance(value, float):
         if not math.isfinite(value):
             raise _cannot_hold("It is not a finite number.")
@@ -101,7 +103,7 @@ def write_item(text: str) -> str:
 
 def quoted(text: str) -> str:
     """The text in double quotation marks, with escapes for what YAML does not take as it is."""
-    line = json.dumps(text, ensure_ascii=False)
+    line = encode_basestring(text)
     return _UNPRINTABLE.sub(_escape, line) if not line.isascii() or "\x7f" in line else line
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, InvalidInput, NotFound, RuleOfTwo
-from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.pipeline import Call, pass_guards, rule_of_two
 from memoranda.values import dataclass
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ class Permit:
 def permitted(
     context: Context, home: OpenHome, met: Met, operation: str, scope: str | None, told: Mapping[str, Any]
 ) -> Permit | None:
-    """Asks the guards whether a session may do this: None when it may, or the permission that a person gave for it.
+    """Asks whether a session may do this: None when it may, or the permission that a person gave for it.
 
     `told` is all that the operation would do, in words. RuleOfTwo, which says how a person can allow it.
     """
     try:
-        pass_guards(context, Call(operation, scope=scope, met=met))
+        rule_of_two(context, Call(operation, scope=scope, met=met))
     except RuleOfTwo as refusal:
         words = {name: value for name, value in told.items() if value not in (None, "", (), [], False)}
         request = {

@@ -63,6 +63,7 @@ class OpenHome:
     _sessions: SessionBook | None = None
     _tombs: TombBook | None = None
     _envelope: Envelope | None = None
+    _rules: Rules | None = None
 
     @property
     def name(self) -> str:
@@ -98,9 +99,11 @@ class OpenHome:
     @property
     def rules(self) -> Rules:
         """What a person has settled for what comes in here."""
-        from memoranda.operations.admission import Rules
+        if self._rules is None:
+            from memoranda.operations.admission import Rules
 
-        return Rules(self.repository.keys, self.repository.marker.id)
+            self._rules = Rules(self.repository.keys, self.repository.marker.id)
+        return self._rules
 
     def reviewed(self, blob: str) -> bool:
         """Whether a review stands that counts for these exact bytes."""

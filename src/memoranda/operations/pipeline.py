@@ -7,6 +7,7 @@ the call may not go on; it changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
@@ -46,14 +47,19 @@ Guard = Callable[[Context, Call], None]
 
 def plausible_names(context: Context, _call: Call) -> None:
     """User, agent and session become parts of paths and of commits: they are names and nothing else."""
-    for what, name in (("user", context.user), ("agent", context.agent)):
+    _plausible(context.user, context.agent, context.session)
+
+
+@lru_cache(maxsize=256)  # the same ones call after call; a refusal is not kept
+def _plausible(user: str, agent: str, session: str | None) -> None:
+    for what, name in (("user", user), ("agent", agent)):
         if not _NAME.fullmatch(name):
             raise InvalidInput(
                 f"The name of the {what} cannot be used.",
                 why="It is empty, too long, or holds other characters than letters, digits, `.`, `_`, `@`, `+`, `-`.",
                 remedy="Choose a name such as `claude` or `build-bot`.",
             )
-    if context.session is not None and not _SESSION.fullmatch(context.session):
+    if session is not None and not _SESSION.fullmatch(session):
         raise InvalidInput(
             "The session id cannot be used.",
             why="It is empty, longer than 128 characters, or holds white space or control characters.",

@@ -202,7 +202,8 @@ def _remember(
         folder = home.folder_with_room(folder_for(note.subject, now))
         title = title_of(note.body)
         path = f"{folder}/{file_name(title, note_id)}"
-        uri = written(home.name, path, blob_id(data))
+        blob = blob_id(data)
+        uri = written(home.name, path, blob)
         proposal = bool(note.supersedes and taint)
         done.append(Remembered(note_id, uri, path, home.name, sources, note.supersedes, session, proposal))
         lines.append(
@@ -215,7 +216,7 @@ def _remember(
         about = f" {note.subject}" if note.subject else ""
         reason = f"{verb}{about}: {title}"
         trailers = {"Id": note_id, "Session": session, "Agent": context.agent}
-        return Draft(operation, reason, [Change(path, data), *changes], lines, trailers, context.agent)
+        return Draft(operation, reason, [Change(path, data, blob=blob), *changes], lines, trailers, context.agent)
 
     if permit is not None:
         permit.use(context)

@@ -27,7 +27,7 @@ def pins(name: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("name", (*LISTS, "opa"))
 def test_a_list_holds_pins_and_hashes_and_nothing_else(name: str) -> None:
     lines = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8").splitlines()
     hashes = 1
@@ -106,7 +106,7 @@ def bare(tmp_path: Path) -> Path:
     """A folder with the Makefile and nothing to install."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "requirements").mkdir()
-    for name in ("pyproject.toml", *(f"requirements/{name}.txt" for name in LISTS)):
+    for name in ("pyproject.toml", *(f"requirements/{name}.txt" for name in (*LISTS, "opa"))):
         (tmp_path / name).touch()
     return tmp_path
 

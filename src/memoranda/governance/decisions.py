@@ -1,0 +1,128 @@
+"""Decisions on memory, in Rego: `memory.write` before every change, `memory.search` before every read.
+
+The same files are evaluated in process or by an OPA. Only a plain `allow: true` without a reason against it allows;
+what is undefined denies. The input document holds labels and ids, never a word of a memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from memoranda.errors import ComponentUnavailable, ConfigRefused
+from memoranda.values import dataclass
+
+Package = Literal["memory.write", "memory.search"]
+PACKAGES: tuple[Package, ...] = ("memory.write", "memory.search")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer: `reasons` are codes of what speaks against it, sorted; `policy` says what decided, for the audit."""
+
+    allow: bool
+    reasons: tuple[str, ...]
+    policy: str
+
+
+class Decisions(Protocol):
+    """What decides. ComponentUnavailable where it does not answer; nothing but an answer allows."""
+
+    def decide(self, package: Package, input: Mapping[str, Any]) -> Decision:
+        """The decision on this input document."""
+        ...
+
+    def ready(self) -> None:
+        """Returns where decisions can be made."""
+        ...
+
+
+def shipped_policies() -> dict[str, str]:
+    """The Rego files that are shipped, without their tests: name -> text."""
+    folder = files("memoranda.governance") / "shipped"
+    names = sorted(one.name for one in folder.iterdir() if one.name.endswith(".rego"))
+    return {name: (folder / name).read_text("utf-8") for name in names if not name.endswith("_test.rego")}
+
+
+def policies_in(folder: Path) -> dict[str, str]:
+    """The Rego files of a folder, without tests; ConfigRefused where there are none."""
+    try:
+        found = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.rego"))}
+    except (OSError, ValueError) as error:
+        raise ConfigRefused(f"The policies in {folder} cannot be read.", why=str(error)) from error
+    found = {name: text for name, text in found.items() if not name.endswith("_test.rego")}
+    if not found:
+        raise ConfigRefused(f"There are no policies (*.rego) in {folder}.")
+    return found
+
+
+def decision_of(answer: object, policy: str) -> Decision:
+    """What a document `{allow, deny}` says; anything that is not plainly an allow denies."""
+    if not isinstance(answer, Mapping):
+        return Decision(False, ("undefined",), policy)
+    told = answer.get("deny", ())
+    if not isinstance(told, (list, tuple)) or not all(isinstance(one, str) for one in told):
+        return Decision(False, ("undefined",), policy)
+    reasons = tuple(sorted(told))
+    if answer.get("allow") is True and not reasons:
+        return Decision(True, (), policy)
+    return Decision(False, reasons or ("undefined",), policy)
+
+
+class EmbeddedDecisions:
+    """Rego in process. An engine is of one thread only, so each thread makes its own at its first decision."""
+
+    def __init__(self, policies: Path | None = None) -> None:
+        self._policies = policies_in(policies) if policies else shipped_policies()
+        together = "\0".join(f"{name}\0{text}" for name, text in self._policies.items())
+        self._digest = hashlib.sha256(together.encode()).hexdigest()[:12]
+        self._threads = threading.local()
+        self._engine()  # what cannot be read is refused now, and not at the first request
+
+    def decide(self, package: Package, input: Mapping[str, Any]) -> Decision:
+        """As `Decisions.decide`."""
+        policy = f"{package}@{self._digest}"
+        if package not in PACKAGES:
+            return Decision(False, ("undefined",), policy)
+        engine = self._engine()
+        # As JSON: the engine takes a bool of Python for a number.
+        engine.set_input_json(json.dumps(input))
+        query = f'{{"allow": data.{package}.allow, "deny": data.{package}.deny}}'
+        try:
+            found = json.loads(engine.eval_query_as_json(query))
+        except (RuntimeError, ValueError) as error:
+            raise ComponentUnavailable(
+                f"The decision {package} could not be worked out.",
+                why=str(error).partition("Stack backtrace")[0].strip(),
+                remedy="Check the policies; until then everything is denied.",
+            ) from error
+        results = found.get("result") or [{}]
+        expressions = results[0].get("expressions") or [{}]
+        return decision_of(expressions[0].get("value"), policy)
+
+    def ready(self) -> None:
+        """As `Decisions.ready`: one decision on nothing, which has to be no."""
+        if any(self.decide(package, {}).allow for package in PACKAGES):
+            raise ComponentUnavailable("The policies allow what nobody asked for.", remedy="Check the policies.")
+
+    def _engine(self) -> Any:
+        engine = getattr(self._threads, "engine", None)
+        if engine is None:
+            import regorus
+
+            engine = regorus.Engine()
+            for name, text in self._policies.items():
+                try:
+                    engine.add_policy(name, text)
+                except RuntimeError as error:
+                    raise ConfigRefused(
+                        f"The policy {name} cannot be taken.",
+                        why=str(error).partition("Stack backtrace")[0].strip(),
+                    ) from error
+            self._threads.engine = engine
+        return engine

@@ -1,0 +1,133 @@
+# memory.write: whether an operation that changes what is remembered may go to the engine.
+# Denied unless nothing speaks against it; `deny` holds the reasons.
+package memory.write
+
+import data.memory.common
+import rego.v1
+
+default allow := false
+
+allow if {
+	common.complete
+	count(deny) == 0
+}
+
+deny contains reason if some reason in common.deny
+
+operations := {
+	"remember",
+	"update",
+	"forget",
+	"purge",
+	"ingest",
+	"build_graph",
+	"delete_dataset",
+	"review",
+	"taint",
+}
+
+keeping := {"remember", "update", "ingest"}
+
+removing := {"forget", "purge", "delete_dataset"}
+
+scoped := {"remember", "purge", "ingest"}
+
+deny contains "operation_unknown" if not known
+
+known if input.operation in operations
+
+# A taint only ever takes rights away, so that a freeze does not stop it.
+deny contains "frozen" if {
+	input.frozen
+	not tainting
+}
+
+tainting if input.operation == "taint"
+
+# Only people review: an agent's own token never does, whomever it acts for.
+deny contains "review_by_agent" if {
+	input.operation == "review"
+	not by_a_person
+}
+
+by_a_person if input.actor_kind == "user"
+
+deny contains "scope_missing" if {
+	input.operation in scoped
+	count(common.scopes) == 0
+}
+
+deny contains "scope_not_written" if {
+	not scopeless
+	some scope in common.scopes
+	not scope in open
+}
+
+scopeless if input.operation in {"review", "taint"}
+
+open contains scope if some scope in input.policy.write_scopes
+
+deny contains "team_missing" if {
+	"team" in common.scopes
+	input.operation in scoped
+	not "team" in common.given
+}
+
+deny contains "kind_not_allowed" if {
+	kind_counts
+	not kind_allowed
+}
+
+kind_allowed if input.kind in input.policy.allowed_kinds
+
+kind_counts if input.operation == "remember"
+
+kind_counts if {
+	input.operation in keeping
+	"kind" in common.given
+}
+
+deny contains "classification_too_high" if {
+	classification_counts
+	not classified_low_enough
+}
+
+classification_counts if input.operation in {"remember", "ingest"}
+
+classification_counts if {
+	input.operation in keeping
+	"classification" in common.given
+}
+
+classified_low_enough if {
+	some level, input.classification in common.classifications
+	some highest, input.policy.max_classification in common.classifications
+	level <= highest
+}
+
+deny contains "personal_data" if {
+	input.operation in keeping
+	input.personal_data
+	not input.policy.allow_personal_data
+}
+
+deny contains "legal_hold" if {
+	input.operation in removing
+	input.policy.legal_hold
+}
+
+deny contains "legal_hold" if {
+	input.operation in {"forget", "delete_dataset"}
+	input.legal_hold == true
+}
+
+deny contains "too_large" if {
+	input.operation in {"remember", "update"}
+	not small
+}
+
+# Bytes: a megabyte of characters, each as long as it can be.
+small if {
+	is_number(input.size)
+	input.size <= 4194304
+}

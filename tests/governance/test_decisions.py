@@ -99,8 +99,9 @@ def test_an_allowed_and_a_denied_decision_say_what_decided() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [None, True, "true", [], {}, {"allow": "true", "deny": []}, {"allow": 1, "deny": []}, {"allow": True, "deny": ["x"]},
-     {"deny": []}, {"allow": False, "deny": []}, {"allow": True, "deny": None}, {"allow": True, "deny": [1]}],
+    [None, True, "true", [], {}, {"allow": "true", "deny": []}, {"allow": 1, "deny": []},
+     {"allow": True, "deny": ["x"]}, {"deny": []}, {"allow": False, "deny": []}, {"allow": True, "deny": None},
+     {"allow": True, "deny": [1]}],
 )  # fmt: skip
 def test_nothing_but_a_plain_yes_allows(answer: object) -> None:
     found = decision_of(answer, "p")

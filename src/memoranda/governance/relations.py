@@ -146,7 +146,7 @@ def checked(tuples: Iterable[Tuple]) -> None:
         ):
             raise InvalidInput(
                 f"This relation cannot be stored: {user[:100]!r} as {relation[:50]!r} of {object[:100]!r}.",
-                why="The relation model does not know it, it would join two tenants, or it names a role of the platform.",
+                why="The model does not know it, it would join two tenants, or it names a role of the platform.",
                 remedy="Name users, teams#member and roles#assignee of the same tenant; see policies/relations.fga.",
             )
 

@@ -225,6 +225,7 @@ class ScoredItem(Item):
     score: float
     why: dict[str, Any] = Field(default_factory=dict)
     suspicious: tuple[str, ...] = ()
+    envelope: str = Field("", description="The same words as untrusted data, between markers: what a model is given.")
 
 
 class Pointer(Model):

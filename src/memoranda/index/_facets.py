@@ -28,12 +28,13 @@ def allowed(view: View, groups: Sequence[Sequence[str]], fetch: Fetch) -> bytes 
         return None
     wanted = tuple(tuple(sorted({facet_term(facet) for facet in group})) for group in groups)
     if wanted not in view.derived:
-        passing = _worked_out(view, wanted, fetch)
+        passing = worked_out(view, wanted, fetch)
         view.derived[wanted] = passing if passing.count(0) else None
     return view.derived[wanted]  # type: ignore[return-value]
 
 
-def _worked_out(view: View, groups: Sequence[Sequence[str]], fetch: Fetch) -> bytes:
+def worked_out(view: View, groups: Sequence[Sequence[str]], fetch: Fetch) -> bytes:
+    """One byte a document as in `allowed`, for groups of terms."""
     stored = fetch([facet for group in groups for facet in group])
     pieces = []
     for segment in view.segments:

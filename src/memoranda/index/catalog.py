@@ -201,14 +201,17 @@ class Catalog:
         for (sources,) in among(self.db, "SELECT sources FROM notes WHERE row IN (?*)", numbers):
             yield from texts_of(sources)
 
-    def note_texts(self, keys: Sequence[str]) -> Iterator[tuple[str, str, str | None, str, tuple[str, ...], str, str]]:
-        """(key, title, subject, body, tags, kind, scope) of each of these documents that is a note's, once."""
+    def note_texts(
+        self, keys: Sequence[str]
+    ) -> Iterator[tuple[str, str, str | None, str, tuple[str, ...], str, str, str]]:
+        """(key, title, subject, body, tags, kind, scope, owner) of each of these documents that is a note's, once."""
         query = (
-            "SELECT key, title, subject, body, tags, kind, scope FROM notes"
+            "SELECT key, title, subject, body, tags, kind, scope, owner FROM notes"
             " WHERE key IN (?*) GROUP BY key HAVING row = min(row)"
         )
-        for key, title, subject, body, tags, kind, scope in among(self.db, query, keys):
-            yield key, title, subject, body, texts_of(tags), kind, scope
+        for key, title, subject, body, tags, *of in among(self.db, query, keys):
+            kind, scope, owner = of
+            yield key, title, subject, body, texts_of(tags), kind, scope, owner
 
     def edged(
         self, keys: Sequence[str]

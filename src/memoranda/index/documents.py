@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 KEY = 20  # bytes of a key
+FACETS_VERSION = 2  # which facets documents have, see `feeding.documents`
 JOURNAL = "in:journal"
+OF = "of:"  # before the place of a note, see `notes.belonging`
 
 
 class Document(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoranda.home.erasing.blanking import erased_on
 from memoranda.index.beside import Beside
 from memoranda.index.catalog import Catalog
-from memoranda.index.documents import Document
+from memoranda.index.documents import OF, Document
 from memoranda.index.lexical import LexicalIndex
 from memoranda.notes.journal import agent_of
 
@@ -148,9 +148,9 @@ def documents(catalog: Catalog, keys: Iterable[str]) -> Iterator[Document]:
     """The documents of these keys, made from the catalog's rows."""
     wanted = list(keys)
     notes: set[str] = set()
-    for key, title, subject, body, tags, kind, scope in catalog.note_texts(wanted):
+    for key, title, subject, body, tags, kind, scope, owner in catalog.note_texts(wanted):
         notes.add(key)
-        facets = ["in:notes", f"kind:{kind}", f"scope:{scope}"]
+        facets = ["in:notes", f"kind:{kind}", f"scope:{scope}", f"{OF}{scope} {owner}"]
         if subject:
             steps = subject.split("/")
             facets += ["subject:" + "/".join(steps[: n + 1]) for n in range(len(steps))]

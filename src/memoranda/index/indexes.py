@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from memoranda.context import Context
 from memoranda.errors import IndexBusy, IndexDamaged, MemorandaError, NotFound, Unavailable
@@ -34,6 +34,9 @@ from memoranda.index.tables import RECIPE as CATALOG
 from memoranda.index.testimony import Review, vouched
 from memoranda.index.vectors import VectorIndex
 from memoranda.notes.times import format_instant
+
+if TYPE_CHECKING:
+    from memoranda.index.reader import LimitedCatalog
 
 _WORTHWHILE = 2048  # documents that are embedded ahead together, so that they make whole chunks
 MODELS = "models"  # the directory of `.memoranda/` for what models need and no index is
@@ -80,6 +83,13 @@ class Indexes:
         self._generation = repository.erasures.generation()
         self._level: tuple[object, ...] | None = None  # the present to which everything was seen to be up to date
         self.notices: list[str] = []  # what recall has to say about the state of the indexes
+        self.places: frozenset[str] | None = None  # those of a reader, see `reader`; None sees everything
+        self.lent: list[LimitedCatalog] = []  # connections of readers, to be used again
+
+    @property
+    def whole(self) -> Indexes:
+        """Those of the whole Home, of which a reader has a part."""
+        return self
 
     @property
     def catalog(self) -> Catalog:
@@ -452,6 +462,9 @@ class Indexes:
         if self._catalog is not None:
             self._catalog.close()
             self._catalog = None
+        for limited in self.lent:
+            limited.close()
+        self.lent.clear()
         for index in self._open.values():
             index.close()
         self._open.clear()

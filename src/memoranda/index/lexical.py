@@ -26,9 +26,10 @@ from memoranda.index import _facets, _plain
 from memoranda.index._scores import Accept, Held, Match, Scores
 from memoranda.index._scoring import K1, B, Group, Result, Scoring
 from memoranda.index._store import LIVE, RETIRED, SCHEMA, View, read_view
+from memoranda.index._within import within
 from memoranda.index._write import Writer
 from memoranda.index.analysis import ANALYSIS_VERSION, Query
-from memoranda.index.documents import Applied, Document
+from memoranda.index.documents import FACETS_VERSION, Applied, Document
 from memoranda.index.journal_mode import damaged, named_errors, open_cache, transaction
 from memoranda.index.recipe import Recipe
 
@@ -71,7 +72,7 @@ class LexicalIndex:
         """What determines an answer: the analysis, the formula, and the tables of Unicode and of the stemmer."""
         params = {
             "format": _FORMAT, "analysis": ANALYSIS_VERSION, "k1": K1, "b": B, "unicode": unicodedata.unidata_version,
-            "snowball": Stemmer.version(),
+            "snowball": Stemmer.version(), "facets": FACETS_VERSION,
         }  # fmt: skip
         return Recipe("lexical", 1, params)
 
@@ -183,9 +184,11 @@ class LexicalIndex:
         """Scores every document that holds a word of the query.
 
         `facets` are groups: a document is among the results when it has at least one facet of each. They are applied
-        before ranking. Statistics are those of all live documents, whatever the facets.
+        before ranking. Statistics are those of all live documents, whatever the facets; but a group of places
+        (`of:…`) shuts everything else out, see `_within`.
         """
         with self._reading() as view:
+            view, facets = within(view, facets, lambda wanted: self._fetch(view, wanted))
             terms = [term for group in query.groups for term in group.alternatives]
             stored = self._fetch(view, terms)
             parts = {term: _parts(view, stored, term) for term in terms}

@@ -31,7 +31,7 @@ from memoranda.errors import Unavailable
 from memoranda.index import _chunks
 from memoranda.index._chunks import Chunk, View
 from memoranda.index.among import among
-from memoranda.index.documents import KEY, Applied, Document, raw_key
+from memoranda.index.documents import FACETS_VERSION, KEY, Applied, Document, raw_key
 from memoranda.index.embedding import Embedder, Passage
 from memoranda.index.journal_mode import damaged, named_errors, open_cache, transaction
 from memoranda.index.lexical import Counts
@@ -99,7 +99,8 @@ class VectorIndex:
     @staticmethod
     def recipe(embedder: Embedder | type[Embedder]) -> Recipe:
         """What determines an answer: how vectors are made, and how many codes are looked at more closely."""
-        return Recipe("vectors", 1, {"format": _FORMAT, "nearest": _NEAREST, **dict(embedder.params)})  # type: ignore[arg-type]
+        ours = {"format": _FORMAT, "nearest": _NEAREST, "facets": FACETS_VERSION}
+        return Recipe("vectors", 1, {**ours, **dict(embedder.params)})  # type: ignore[arg-type]
 
     @staticmethod
     def open(

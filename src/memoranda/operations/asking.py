@@ -37,8 +37,9 @@ def recall_home(
     """
     home.refresh(context)
     wanted = Wanted(
-        query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of, known_at, history, clean
-    )
+        query, k, tuple(kinds), subject, tuple(scopes), tuple(include), context.now(), as_of, known_at, history, clean,
+        home.indexes.places,
+    )  # fmt: skip
     if (recipe or home.indexes.active()).remote:
         home.indexes.foresee(read_question(wanted.text, wanted.now).text, recipe)
     with home.indexes.trying(recipe):

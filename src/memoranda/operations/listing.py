@@ -91,7 +91,7 @@ def _heads(home: OpenHome, narrowed: tuple[str, list[object]], now: datetime) ->
     catalog = home.indexes.catalog
     superseded, gone = catalog.superseded(), ended(catalog, now)
     there = (row for row in catalog.live_notes(*narrowed) if row.id not in gone)
-    return [row for row in there if row.id not in superseded or _is_head(catalog, row.id)]
+    return [row for row in there if row.id not in superseded or is_head(catalog, row.id)]
 
 
 def _narrow(kinds: Sequence[str], subject: str | None, scopes: Sequence[str]) -> tuple[str, list[object]]:
@@ -106,7 +106,8 @@ def _narrow(kinds: Sequence[str], subject: str | None, scopes: Sequence[str]) ->
     return where, values
 
 
-def _is_head(catalog: Catalog, note_id: str) -> bool:
+def is_head(catalog: Catalog, note_id: str) -> bool:
+    """Whether a note stands at the end of its chain."""
     return Chains(believed(catalog, catalog.component(note_id))).is_head(note_id)
 
 

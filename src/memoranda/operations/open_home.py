@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from functools import wraps
 from importlib import import_module
@@ -172,6 +172,27 @@ class OpenHome:
         """Whether a record can change what is loaded automatically: it changes a note, or holds a review."""
         notes = any(self.repository.ours.is_note(change.path) for change in record.changes)
         return notes or any('"kind":"review"' in line for line in record.ledger)
+
+    def seen_by(self, places: Iterable[str]) -> OpenHome:
+        """This Home as a reader of these places has it (see `index.reader`), who has to `leave` it."""
+        from memoranda.index.reader import ReaderIndexes
+
+        duties = Duties(
+            lambda context, _: self.duties.claim(context, self),
+            lambda context, _: self.duties.retest(context, self),
+            lambda _: self.duties.keep_up(self),
+        )
+        return OpenHome(
+            self.repository, ReaderIndexes(self.indexes, places), self.withdrawn, duties, self.personal, self.signing,
+            self.sheets, self.watched, self.remembered, self._counts, self.sessions, self.tombs, self.envelope,
+        )  # fmt: skip
+
+    def leave(self) -> None:
+        """A reader is done with what `seen_by` gave."""
+        from memoranda.index.reader import ReaderIndexes
+
+        if isinstance(self.indexes, ReaderIndexes):
+            self.indexes.give_back()
 
     def close(self) -> None:
         self.indexes.close()

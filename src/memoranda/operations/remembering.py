@@ -72,6 +72,7 @@ class NewNote:
     retention_days: int | None = None
     retention_class: str | None = None
     legal_hold: bool = False
+    classification: str = "internal"
 
 
 def remember(context: Context, space: Space, new: NewNote) -> Remembered:
@@ -109,6 +110,7 @@ def update(
         valid_from=head.valid_from if correct else context.now().replace(microsecond=0),
         valid_to=head.valid_to if correct else None,
         confidence=head.confidence,
+        classification=head.classification,
         supersedes=(head.id,),
         retention_days=head.retention_days,
         retention_class=head.retention_class,
@@ -121,7 +123,9 @@ def update(
     told = {**_told(changed), "note": head.id, "bytes": head.blob, "correct": correct}
     if "valid_from" not in (changes or {}):
         told["valid_from"] = None  # from now on, whenever that is
-    return _remember(context, space, home, changed, "update", _taken_over(home, head), told)
+    # Whoever updates what lies in a place, it stays in that place.
+    owner = head.owner if home.indexes.places is not None and changed.scope == head.scope else None
+    return _remember(context, space, home, changed, "update", _taken_over(home, head), told, owner)
 
 
 def _told(new: NewNote) -> dict[str, Any]:
@@ -153,7 +157,7 @@ def _taken_over(home: OpenHome, head: NoteRow) -> Taint:
 
 def _remember(
     context: Context, space: Space, home: OpenHome, new: NewNote, operation: str, taken_over: Taint = CLEAN,
-    told: Mapping[str, Any] | None = None,
+    told: Mapping[str, Any] | None = None, owner: Mapping[str, str] | None = None,
 ) -> Remembered:  # fmt: skip
     fields = (("subject", new.subject or ""), *(("source", source) for source in new.sources))
     pass_guards(context, Call(operation, writes=True, text=new.text, fields=fields, rules=home.rules))
@@ -171,12 +175,13 @@ def _remember(
         kind=new.kind,
         subject=new.subject or None,
         scope=new.scope,
-        owner=_owner(new.scope, context, home, session),
+        owner=_owner(new.scope, context, home, session) if owner is None else owner,
         valid_from=new.valid_from,
         valid_to=new.valid_to,
         confidence=new.confidence,
         origin=new.origin,
         taint=taint.labels,
+        classification=new.classification,
         retention_days=new.retention_days,
         retention_class=new.retention_class,
         legal_hold=new.legal_hold,
@@ -230,7 +235,8 @@ def _owner(scope: str, context: Context, home: OpenHome, session: str) -> dict[s
     whose = {
         "user": {"user": context.user},
         "agent": {"agent": context.agent},
-        "session": {"agent": context.agent, "session": session},
+        "session": {"user": context.user, "agent": context.agent, "session": session},
+        "shared_agents": {"agent": context.agent},
         "project": {"project": context.project or home.name},
     }.get(scope, {})
     return whose | ({"team": context.team} if scope == "team" and context.team else {})

@@ -42,6 +42,7 @@ class Space:
         signing: whose signed reviews count; without it, those that this installation wrote.
         begun: a comparison of the nearest Home's files that is under way, for the first look.
         endpoints: gives the servers of embeddings that the person's settings describe, by name.
+        given: Homes that somebody else opened and will close; then these are the Homes, and the first is written.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Space:
         signing: Signing | None = None,
         begun: Comparison | None = None,
         endpoints: Callable[[], Mapping[str, Endpoint]] = dict,
+        given: Sequence[OpenHome] = (),
     ) -> None:
+        self._given = tuple(given)
         self.endpoints = endpoints
         self._begun = begun
         self._signing = signing
@@ -70,6 +73,8 @@ class Space:
 
     def homes(self) -> list[OpenHome]:
         """The Homes that are recalled; empty when there is none yet."""
+        if self._given:
+            return list(self._given)
         with self._lock:
             self.notices.clear()
             homes = []
@@ -89,6 +94,8 @@ class Space:
 
     def writable(self) -> OpenHome:
         """The Home that is written: the nearest one, else the person's own, which is made when it is missing."""
+        if self._given:
+            return self._given[0]
         with self._lock:
             if self._nearest is not None:
                 return self._opened(self._nearest)

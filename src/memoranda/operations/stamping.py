@@ -58,6 +58,8 @@ def _of_source(homes: Sequence[OpenHome], source: str) -> Taint:
         return unresolved(source)
     for home in homes:
         if pointer.home in home.repository.marker.names():
+            if home.indexes.places is not None and is_journal_path(pointer.path):
+                return unresolved(source)  # to a reader of some places no journal is there
             return _inside(home, pointer, source)
     return unresolved(source)
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memoranda.errors import IndexDamaged, InvalidPointer, Unavailable
+from memoranda.index.documents import OF
 from memoranda.index.indexes import Indexes
 from memoranda.index.lexical import Scores
 from memoranda.index.rows import Brief, EntryRow, Said, Shown
@@ -51,6 +52,7 @@ class Wanted:
     known_at: datetime | None
     history: bool
     clean: bool = False  # whether the session has met nothing from outside, and so is not handed any of it unasked
+    places: frozenset[str] | None = None  # only what lies in these, see `notes.belonging`; None: everything
 
     def facets(self) -> list[list[str]]:
         """The filters as groups of facets: every group must be met, by any of its facets."""
@@ -61,6 +63,8 @@ class Wanted:
             groups.append([f"scope:{scope}" for scope in self.scopes])
         if self.subject and self.subject.strip("/"):
             groups.append([f"subject:{self.subject.strip('/')}"])
+        if self.places is not None:
+            groups.append([f"{OF}{place}" for place in sorted(self.places)] or [OF])
         return groups
 
 

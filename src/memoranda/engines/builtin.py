@@ -1,0 +1,325 @@
+"""The engine `builtin`: memories are notes in the Homes of their tenant and project.
+
+Every method works on the Homes as the places of `where.reads` show them (`index.reader`), by the operations that serve
+a person's own Home too. What lies elsewhere is not there: not for a search, not for an id, not for a count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from memoranda.context import Context
+from memoranda.engines.contract import (
+    MEMORY,
+    CapabilityDocument,
+    CapabilityGroups,
+    Coverage,
+    Found,
+    Gone,
+    Health,
+    Isolation,
+    Item,
+    Listed,
+    OperationContext,
+    Place,
+    Pointer,
+    Purged,
+    RecallRequest,
+    RememberRequest,
+    Scope,
+    ScoredItem,
+    UpdateRequest,
+)
+from memoranda.engines.homes import Homes
+from memoranda.engines.items import etag_of, items_of
+from memoranda.engines.placing import circumstances, home_of, places_of, written_place
+from memoranda.errors import ChainConflict, EngineUnavailable, InvalidInput, NotFound, PreconditionFailed
+from memoranda.index.newest import newest
+from memoranda.index.rows import NoteRow
+from memoranda.notes.belonging import belongs_to
+from memoranda.notes.ids import is_note_id
+from memoranda.notes.pointers import parse_pointer
+from memoranda.notes.times import parse_instant
+from memoranda.operations import recalling, remembering
+from memoranda.operations.asking import TOP
+from memoranda.operations.listing import is_head, still_kept, the_head
+from memoranda.operations.meeting import hides, meet, quarantined
+from memoranda.operations.open_home import OpenHome, first_found
+from memoranda.operations.removing import empty, forget_chain
+from memoranda.operations.space import Space
+from memoranda.trust.kept import ended
+from memoranda.trust.standing import trust_of
+
+INSTANCE = "builtin"
+_BUDGET = 100_000  # tokens of an answer, when nobody says how many
+_BATCH = 64
+
+
+class Builtin:
+    """The notes as an engine. `homes` is the pool of the Homes of this node; it is closed by who made it."""
+
+    def __init__(self, homes: Homes, instance: str = INSTANCE) -> None:
+        self._homes = homes
+        self._instance = instance
+
+    # What it is
+
+    @property
+    def instance(self) -> str:
+        return self._instance
+
+    def document(self) -> CapabilityDocument:
+        groups = CapabilityGroups(memory=MEMORY)
+        return CapabilityDocument(provider="builtin", engine_instance=self._instance, capabilities=groups)
+
+    def isolation(self, tenant: str) -> Isolation:  # noqa: ARG002 - the same for every tenant
+        """Homes on disk are kept apart by this program alone."""
+        return "logical"
+
+    def health(self, context: Context) -> Health:  # noqa: ARG002 - nobody is called
+        """`degraded` when a Home could not be closed as it should, `unavailable` when nothing can be written."""
+        began = time.monotonic()
+        status, detail = self._homes.state()
+        took = round((time.monotonic() - began) * 1000, 3)
+        return Health(engine_instance=self._instance, provider="builtin", status=status, detail=detail, latency_ms=took)
+
+    # Reading
+
+    def recall(self, context: Context, where: OperationContext, asked: RecallRequest) -> Found:
+        places = places_of(where, asked.scopes)
+        with self._reading(context, where, places) as (own, space):
+            if not places or not space.homes():
+                return Found(coverage=Coverage(engines=(self._instance,), searched=0))
+            view = recalling.recall(
+                own, space, asked.query, budget=asked.budget or _BUDGET, k=asked.top_k or TOP,
+                kinds=asked.kinds, include=("notes",),
+                as_of=_instant(asked.as_of, "as_of", end=True), known_at=_instant(asked.known_at, "known_at", end=True),
+            )  # fmt: skip
+            found = [self._scored(space, item, places, own.now()) for item in view.items]
+        told = view.coverage
+        coverage = Coverage(
+            engines=(self._instance,), searched=told.notes, blocked=told.blocked,
+            withheld=tuple(Pointer(id=p.id, kind=p.kind, at=p.at) for p in told.withheld),
+            notices=(_INCOMPLETE,) if told.notices else (),
+        )  # fmt: skip
+        return Found(items=tuple(item for item in found if item is not None), coverage=coverage)
+
+    def _scored(
+        self, space: Space, item: recalling.Item, places: Mapping[str, Place], now: datetime
+    ) -> ScoredItem | None:
+        home = next(home for home in space.homes() if home.name == item.home)
+        rev = parse_pointer(item.uri).rev
+        with home.indexes.lock:
+            catalog = home.indexes.catalog
+            row = next((row for row in catalog.all_states(item.id) if row.blob == rev), None)
+            if row is None:
+                return None  # taken away since it was found
+            (whole,) = items_of(catalog, [row], self._instance, places, now)
+        told = {
+            **whole.model_dump(), "content": item.text, "state": item.state, "trust": item.trust,
+            "taint": item.taint, "superseded_by": item.superseded_by,
+        }  # fmt: skip
+        return ScoredItem(**told, score=item.score, why=item.why, suspicious=item.suspicious, envelope=item.envelope)
+
+    def get(self, context: Context, where: OperationContext, item_id: str, *, exact: bool = False) -> Item:
+        places = places_of(where)
+        with self._reading(context, where, places) as (own, space):
+            home, row = self._found(own, space, item_id, exact=exact)
+            meet(own, home, [row])
+            return self._item(home, row, places, own.now())
+
+    def list(
+        self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
+        after: tuple[str, str] | None,
+    ) -> Listed:  # fmt: skip
+        """`after` is (known time in seconds, id); see `index.newest`."""
+        places = places_of(where, () if scope is None else (scope,))
+        with self._reading(context, where, places) as (own, space):
+            pages: list[tuple[OpenHome, NoteRow]] = []
+            for home in space.homes():
+                home.refresh(own)
+                pages += [(home, row) for row in _heads(home, _keyset(after), limit + 1, own.now())]
+            pages.sort(key=lambda pair: (pair[1].known_from, pair[1].id), reverse=True)
+            page = pages[:limit]
+            listed: dict[str, Item] = {}
+            for home in space.homes():
+                rows = [row for other, row in page if other is home]
+                listed |= {item.id: item for item in self._told(own, home, rows, places)}
+            last = page[-1][1] if len(pages) > limit else None
+            following = None if last is None else (str(int(last.known_from.timestamp())), last.id)
+            return Listed(items=tuple(listed[row.id] for _, row in page), next=following)
+
+    def _told(
+        self, own: Context, home: OpenHome, rows: Sequence[NoteRow], places: Mapping[str, Place]
+    ) -> Sequence[Item]:
+        """What a list says: of what is quarantined no words, to a session that has met nothing of the kind."""
+        with home.indexes.lock:
+            trust = trust_of(home.indexes.catalog, rows)
+        hidden = {row.id for row in rows if quarantined(trust[row.blob].state)} if hides(own, home) else set()
+        meet(own, home, [row for row in rows if row.id not in hidden])
+        with home.indexes.lock:
+            return items_of(home.indexes.catalog, rows, self._instance, places, own.now(), frozenset(hidden))
+
+    # Writing
+
+    def remember(self, context: Context, where: OperationContext, new: RememberRequest) -> Item:
+        """One note. What it supersedes lies in the same place; another is as unknown as one that is not there."""
+        text, place = written_place(where)
+        places = {**places_of(where), text: place}
+        with self._reading(context, where, places, write=home_of(place.scope)) as (own, space):
+            home = space.one()
+            home.refresh(own)
+            for item_id in new.supersedes:
+                self._in_place(home, item_id, text)
+            done = remembering.remember(own, space, _new_note(new, place.scope))
+            return self._written(own, home, done.id, places)
+
+    def update(
+        self, context: Context, where: OperationContext, item_id: str, change: UpdateRequest, *, if_match: str | None
+    ) -> Item:
+        places = places_of(where)
+        with self._reading(context, where, places) as (own, space):
+            home, head = self._found(own, space, item_id)
+            _matches(home, head, if_match)
+            meet(own, home, [head])  # its subject comes along
+            try:
+                done = remembering.update(own, space, head.id, change.content)
+            except ChainConflict as error:
+                raise _changed(error) if if_match is not None else error from None
+            return self._written(own, home, done.id, places)
+
+    def forget(self, context: Context, where: OperationContext, item_id: str, *, if_match: str | None) -> Gone:
+        places = places_of(where)
+        with self._reading(context, where, places) as (own, space):
+            home, head = self._found(own, space, item_id)
+            _matches(home, head, if_match)
+            done = forget_chain(own, space, home, head.id)
+            return Gone(id=head.id, removed=len(done.notes), remains=done.remains)
+
+    def purge(self, context: Context, where: OperationContext) -> Purged:
+        text, place = written_place(where)
+        with self._reading(context, where, {text: place}) as (own, space):
+            wanted = self._homes.root_of(where.tenant, where.project if home_of(place.scope) == "project" else None)
+            for home in space.homes():
+                if home.repository.root == wanted:
+                    done = empty(own, space, home)
+                    kept = (f"{len(done.held)} under legal hold: {', '.join(done.held)}",) if done.held else ()
+                    return Purged(removed=len(done.notes), remains=(*kept, *done.remains))
+        return Purged(removed=0)
+
+    # Between
+
+    @contextmanager
+    def _reading(
+        self, context: Context, where: OperationContext, places: Mapping[str, Place], *, write: str | None = None
+    ) -> Iterator[tuple[Context, Space]]:
+        own = circumstances(context, where)
+        try:
+            with self._homes.reading(own, where.tenant, where.project, places, write=write) as space:
+                yield own, space
+        except OSError as error:
+            raise EngineUnavailable(
+                "The memories cannot be reached at the moment.",
+                why=f"The disk answers: {error.strerror or 'an error'}.",
+            ) from error
+
+    def _found(self, own: Context, space: Space, item_id: str, *, exact: bool = False) -> tuple[OpenHome, NoteRow]:
+        """The Home and the note that an id means; NotFound, the same for what is nowhere and what is another's."""
+
+        def look(home: OpenHome) -> NoteRow | None:
+            home.refresh(own)
+            with home.indexes.lock:
+                kept = {row.id for row in still_kept(home, home.indexes.catalog.component(item_id), own.now())}
+                if exact:
+                    return next((row for row in home.indexes.catalog.by_id(item_id) if row.id in kept), None)
+                head = the_head(home, item_id) if kept else None
+            return head if head is not None and head.id in kept else None
+
+        found = first_found(space.homes(), look) if is_note_id(item_id) else None
+        if found is None:
+            raise _missing()
+        return found
+
+    def _in_place(self, home: OpenHome, item_id: str, place: str) -> None:
+        with home.indexes.lock:
+            rows = home.indexes.catalog.by_id(item_id) if is_note_id(item_id) else []
+        if not any(belongs_to(row.scope, row.owner) == place for row in rows):
+            raise _missing()
+
+    def _written(self, own: Context, home: OpenHome, item_id: str, places: Mapping[str, Place]) -> Item:
+        home.indexes.catch_up()
+        with home.indexes.lock:
+            row = next(iter(home.indexes.catalog.by_id(item_id)), None)
+        if row is None:
+            raise _missing()  # somebody has forgotten it in the same moment
+        return self._item(home, row, places, own.now())
+
+    def _item(self, home: OpenHome, row: NoteRow, places: Mapping[str, Place], now: datetime) -> Item:
+        with home.indexes.lock:
+            return items_of(home.indexes.catalog, [row], self._instance, places, now)[0]
+
+
+_INCOMPLETE = "Something of the indexes could not be used; the answer may miss what they would have found."
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no such memory here.", remedy="A list or a recall shows the ids of what there is.")
+
+
+def _matches(home: OpenHome, head: NoteRow, if_match: str | None) -> None:
+    """PreconditionFailed when the head is not in the state that the caller has seen."""
+    with home.indexes.lock:
+        same = if_match is None or if_match == etag_of(home.indexes.catalog, head)
+    if not same:
+        raise _changed(None)
+
+
+def _changed(cause: Exception | None) -> PreconditionFailed:
+    error = PreconditionFailed(
+        "The memory is not as you have seen it.", why="It was changed since.", remedy="Read it again, then decide."
+    )
+    error.__cause__ = cause
+    return error
+
+
+def _heads(home: OpenHome, before: tuple[int, str] | None, limit: int, now: datetime) -> list[NoteRow]:
+    """The newest heads of what this reader's Home shows, without those whose retention has ended."""
+    found: list[NoteRow] = []
+    with home.indexes.lock:
+        catalog = home.indexes.catalog
+        superseded = catalog.superseded()
+        while len(found) < limit:
+            rows = newest(catalog, (), before, max(limit, _BATCH))
+            gone = ended(catalog, now, [row.id for row in rows])
+            heads = (r for r in rows if r.id not in superseded or is_head(catalog, r.id))
+            found += [row for row in heads if row.id not in gone]
+            if len(rows) < max(limit, _BATCH):
+                break
+            before = int(rows[-1].known_from.timestamp()), rows[-1].id
+    return found[:limit]
+
+
+def _keyset(after: tuple[str, str] | None) -> tuple[int, str] | None:
+    if after is None:
+        return None
+    at, item_id = after
+    if not at.isascii() or not at.isdigit() or len(at) > 15:
+        raise InvalidInput("This is no place in a list.", remedy="Give the cursor as the page before gave it.")
+    return int(at), item_id
+
+
+def _instant(text: str | None, what: str, *, end: bool = False) -> datetime | None:
+    return None if text is None else parse_instant(text, what=what, end_of_day=end)
+
+
+def _new_note(new: RememberRequest, scope: Scope) -> remembering.NewNote:
+    sources = dict.fromkeys((*((new.source,) if new.source is not None else ()), *new.sources))
+    return remembering.NewNote(
+        new.content, subject=new.subject, kind=new.kind, scope=scope, sources=tuple(sources),
+        valid_from=_instant(new.valid_from, "valid_from"), valid_to=_instant(new.valid_to, "valid_to"),
+        confidence=new.confidence, supersedes=new.supersedes, origin=new.origin, retention_days=new.retention_days,
+        legal_hold=new.legal_hold, classification=new.classification,
+    )  # fmt: skip

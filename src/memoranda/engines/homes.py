@@ -1,0 +1,233 @@
+"""The Homes of one node: opened when somebody asks, let go of when nobody has for a while.
+
+Below the data folder each tenant has a folder of Homes, one for each project and one for what belongs to the tenant as
+a whole, and, outside of all Homes, a folder of keys of its own. The folders bear hashes, so that no name climbs, and no
+two names that differ in a letter's case meet. A Home is made at its first write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from memoranda.context import Context
+from memoranda.errors import MemorandaError
+from memoranda.home.create import create, finish
+from memoranda.home.keys import Keys
+from memoranda.home.layout import is_home
+from memoranda.operations.open_home import OpenHome
+from memoranda.operations.space import Space
+from memoranda.values import dataclass, field
+
+MOST = 128  # Homes that stay open at once, when nobody uses them
+IDLE = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One Home of the pool. `users` counts who has it in hand or waits for it; `lock` is held to open and to close."""
+
+    root: Path
+    keys: Keys
+    name: str
+    lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
+    space: Space | None = None
+    users: int = 0
+    last: datetime | None = None
+
+
+class Homes:
+    """The pool of the Homes below `folder`. Threads share it; `context` gives the clock and the random source.
+
+    At most `most` Homes stay open that nobody uses, and none for longer than `idle`; those in use are not counted.
+    """
+
+    def __init__(self, folder: Path, context: Context, *, most: int = MOST, idle: timedelta = IDLE) -> None:
+        self.folder = folder.absolute()
+        self._context = context
+        self._most = most
+        self._idle = idle
+        self._entries: OrderedDict[Path, _Entry] = OrderedDict()
+        self._keys: dict[str, Keys] = {}
+        self._lock = threading.Condition(threading.Lock())
+        self._surplus = threading.Event()
+        self._closed = False
+        self._keeper: threading.Thread | None = None
+        self.trouble: MemorandaError | OSError | None = None  # why a Home could not be closed as it should, the last
+
+    # Where they lie
+
+    def keys_of(self, tenant: str) -> Keys:
+        """The keys of a tenant, which no other tenant's Homes are made with."""
+        with self._lock:
+            return self._keys.setdefault(tenant, Keys(self.folder / "keys" / _named(tenant)))
+
+    def root_of(self, tenant: str, project: str | None) -> Path:
+        """Where a Home lies: that of a project, or of the tenant as a whole."""
+        tenants = self.folder / "homes" / _named(tenant)
+        return tenants / "tenant" if project is None else tenants / "projects" / _named(project)
+
+    # Using them
+
+    @contextmanager
+    def reading(
+        self, context: Context, tenant: str, project: str, places: Iterable[str], *, write: str | None = None
+    ) -> Iterator[Space]:
+        """The Homes of a project and of its tenant as a reader of these places has them; those that exist.
+
+        With `write`, `project` or `tenant`, that one is the first of them, and is made when it is missing. Nothing is
+        open here for whom there is no Home: `homes()` is empty then.
+        """
+        given = frozenset(places)
+        order = [project, None] if write != "tenant" else [None, project]
+        with ExitStack() as stack:
+            seen = []
+            for at, of in enumerate(order):
+                make = write is not None and at == 0
+                home = stack.enter_context(self._open(tenant, of, make=make))
+                if home is not None:
+                    limited = home.seen_by(given)
+                    stack.callback(limited.leave)
+                    seen.append(limited)
+            yield Space(context, self.keys_of(tenant), None, None, given=seen)
+
+    @contextmanager
+    def whole(self, tenant: str, project: str | None) -> Iterator[OpenHome | None]:
+        """A Home with everything in it, for what concerns all of it; None when there is none."""
+        with self._open(tenant, project, make=False) as home:
+            yield home
+
+    @contextmanager
+    def _open(self, tenant: str, project: str | None, *, make: bool) -> Iterator[OpenHome | None]:
+        entry = self._taken(tenant, project)
+        try:
+            with entry.lock:
+                if entry.space is None and (make or is_home(entry.root)):
+                    entry.space = self._opened(entry)
+                space = entry.space
+            yield None if space is None else space.homes()[0]
+        finally:
+            self._left(entry)
+
+    def _taken(self, tenant: str, project: str | None) -> _Entry:
+        root, keys = self.root_of(tenant, project), self.keys_of(tenant)
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the pool of Homes is closed")
+            entry = self._entries.get(root)
+            if entry is None:
+                name = f"tenant-{tenant}" if project is None else f"project-{project}"
+                entry = self._entries[root] = _Entry(root, keys, name)
+            entry.users += 1
+            self._entries.move_to_end(root)
+            return entry
+
+    def _left(self, entry: _Entry) -> None:
+        with self._lock:
+            entry.users -= 1
+            entry.last = self._context.now()
+            self._lock.notify_all()
+            if entry.space is None and not entry.users:
+                self._entries.pop(entry.root, None)  # there is no such Home, and who asks for it leaves nothing
+            if self._entries and not self._closed:
+                self._keep(surplus=len(self._entries) > self._most)
+
+    def _opened(self, entry: _Entry) -> Space:
+        if not is_home(entry.root):
+            made = create(entry.root, self._context, name=entry.name)
+            finish(made.root, self._context, entry.keys)
+        space = Space(self._context, entry.keys, entry.root, None)
+        try:
+            space.homes()[0].refresh(self._context)
+        except BaseException:
+            space.homes()[0].close()
+            raise
+        return space
+
+    # Letting go of them
+
+    def _keep(self, *, surplus: bool) -> None:
+        """Starts or wakes the thread that closes what nobody uses: no request waits for a closing."""
+        if surplus:
+            self._surplus.set()
+        if self._keeper is None:
+            self._keeper = threading.Thread(target=self._run, name="memoranda-homes", daemon=True)
+            self._keeper.start()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._surplus.wait(self._idle.total_seconds() / 4)
+            self._surplus.clear()
+            if not self._closed:
+                self.tidy()
+
+    def tidy(self) -> int:
+        """Closes what is too much or was not used for long; returns how many that were."""
+        now = self._context.now()
+        with self._lock:
+            idle = [entry for entry in self._entries.values() if not entry.users]
+            surplus = max(0, len(self._entries) - self._most)
+            old = [e for n, e in enumerate(idle) if n < surplus or (e.last is not None and now - e.last >= self._idle)]
+        return sum(self._let_go(entry) for entry in old)
+
+    def _let_go(self, entry: _Entry) -> bool:
+        """Closes one Home, unless somebody has taken it up again; its records are committed first."""
+        with entry.lock:
+            with self._lock:
+                if entry.users:
+                    return False
+                space, entry.space = entry.space, None
+            if space is not None:
+                try:
+                    space.homes()[0].close()  # not the space: what it would load by itself nobody loads here
+                except (MemorandaError, OSError) as error:
+                    self.trouble = error  # what is not committed stays in its log, and is when it is opened again
+            with self._lock:
+                if not entry.users:
+                    self._entries.pop(entry.root, None)
+        return space is not None
+
+    def close(self) -> None:
+        """Commits and closes every Home; waits for who is still in one."""
+        with self._lock:
+            self._closed = True
+            self._surplus.set()
+            self._lock.wait_for(lambda: not any(entry.users for entry in self._entries.values()))
+            entries = list(self._entries.values())
+        if self._keeper is not None:
+            self._keeper.join()
+        for entry in entries:
+            self._let_go(entry)
+
+    def state(self) -> tuple[Literal["ok", "degraded", "unavailable"], str]:
+        """How the pool is, and what is wrong with it, in words that name no Home."""
+        if self._closed or not os.access(self.folder if self.folder.exists() else self.folder.parent, os.W_OK):
+            return "unavailable", "nothing can be written to the data folder"
+        if self.trouble is not None:
+            return "degraded", "a Home could not be closed as it should; what it holds is safe in its log"
+        return "ok", ""
+
+    def __len__(self) -> int:
+        """How many are open."""
+        with self._lock:
+            return sum(entry.space is not None for entry in self._entries.values())
+
+    def __enter__(self) -> Homes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _named(name: str) -> str:
+    """The folder of a name: readable as far as it is plain, and one of its own for each name."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:24]
+    return f"{plain or 'x'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:20]}"

@@ -7,6 +7,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +19,9 @@ from hypothesis import strategies as st
 from memoranda.errors import IndexDamaged
 from memoranda.index import _fast, _plain, _segments, _store, _write
 from memoranda.index import lexical as module
+from memoranda.index._best import candidates
+from memoranda.index._scoring import Scoring, Shares, weights
+from memoranda.index._words import word_of
 from memoranda.index.analysis import analyze_query
 from memoranda.index.documents import Document
 from memoranda.index.lexical import LexicalIndex
@@ -326,10 +330,54 @@ def test_both_kernels_give_the_same_bits(
         index.apply([DOCUMENTS[n]])
     index.apply(retire=map(key, retire))
     found = []
-    for kernel in (_plain.run, _fast.run):
+    for kernel in (_plain.run, _fast.run, _sparing):
         index._kernel = lambda work, kernel=kernel: kernel  # type: ignore[method-assign,misc]
         found.append(everything(index))
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
+    index.close()
+
+
+def _sparing(scoring: Scoring) -> _fast.FastResult:
+    """As a query with many postings is answered: without scoring every document."""
+    groups = weights(scoring, 0, word_of)
+    result = _fast.FastResult(scoring.view, [group.found for group in groups], Shares.of(groups))
+    result._much, result._all = True, None
+    return result
+
+
+@given(st.lists(st.lists(st.integers(0, 6), max_size=12), min_size=30, max_size=200), st.integers(1, 12), st.data())
+@settings(max_examples=80, deadline=None)
+def test_the_best_are_found_without_scoring_all(texts: list[list[int]], n: int, data: st.DataObject) -> None:
+    words = "acme dana globex zurich invoice contract renewal".split()
+    rare = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=3))
+    index = LexicalIndex.open(Path(tempfile.mkdtemp()))
+    try:
+        for at, text in enumerate(texts):
+            index.apply([document(at, " ".join(words[w] for w in text if w < 3 or at in rare), f"kind:{at % 3}")])
+        index.apply(retire=[key(at) for at in range(0, len(texts), 7)])
+        query = analyze_query(" ".join(words))
+        found = []
+        for kernel in (_plain.run, _sparing):
+            index._kernel = lambda work, kernel=kernel: kernel  # type: ignore[method-assign,misc]
+            for facets in ([], [["kind:1"]]):
+                scores = index.search(query, facets, include_retired=n % 2 == 0)
+                keys = [key(at) for at in range(len(texts))]
+                found.append([scores.top(n), scores.held(keys), scores.top(5 * n, lambda keys: set(keys[1::2]))])
+        assert found[:2] == found[2:]
+    finally:
+        index.close()
+
+
+def test_few_of_many_are_scored() -> None:
+    """The candidates are fewer than the documents, and the best are among them."""
+    index = LexicalIndex.open(Path(tempfile.mkdtemp()))
+    index.apply([document(n, f"acme word{n % 50} {'dana' if n % 400 == 0 else ''}") for n in range(4000)])
+    index._kernel = lambda work: _sparing  # type: ignore[method-assign,assignment,return-value]
+    scores = index.search(analyze_query("acme dana"))
+    few = candidates(scores._result.view, scores._result._words, None, 3)  # type: ignore[attr-defined]
+    assert few is not None and len(few) == 10
+    assert candidates(scores._result.view, scores._result._words, None, 30) is None  # type: ignore[attr-defined]
+    assert scores.top(10) == scores.top(30)[:10]
     index.close()
 
 
@@ -341,11 +389,11 @@ def test_both_kernels_agree_on_many_ties(index: LexicalIndex) -> None:
     index.apply(documents)
     query = analyze_query("acme dana")
     found = []
-    for kernel in (_plain.run, _fast.run):
+    for kernel in (_plain.run, _fast.run, _sparing):
         index._kernel = lambda work, kernel=kernel: kernel  # type: ignore[method-assign,misc]
         scores = index.search(query)
         found.append([scores.top(n) for n in (1, 10, 129, 700, 5000)])
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
     everything_found = found[0][-1]
     assert everything_found == sorted(everything_found, key=lambda item: (-item[1], item[0]))
 

@@ -4,49 +4,59 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from memoranda.index._scoring import K1, Group, Scoring, Shares, Weights, idf_of, in_order, length_terms, weights
-from memoranda.index._store import DROPPED, LIVE, SEGMENT_MOST, Segment, View
+from memoranda.index._best import candidates, of_sample
+from memoranda.index._scoring import Scoring, Shares, in_order, weights
+from memoranda.index._store import DROPPED, Segment, View
+from memoranda.index._words import Floats, Numbers, Word, word_of
 from memoranda.index.documents import KEY
 
-Numbers = npt.NDArray[np.int64]
-Small = npt.NDArray[np.uint16]
-Counts = npt.NDArray[np.uint8]
-Place = tuple[int, Small, Counts]  # the number of a segment's first document, documents in it, frequencies
-Floats = npt.NDArray[np.float64]
-_KEPT = 1_000_000  # postings with their weights, 16 bytes each; more where a word alone has that many
-_REACH = SEGMENT_MOST  # no segment has more
-_SAMPLE = 16
+_KEPT = 1_000_000  # postings whose weights are kept, 8 bytes each; more where a word alone has that many
+_MUCH = 500_000  # a document costs a quarter of a posting; below, all documents are scored
 
 
 class FastResult:
-    """The scores of one search, one place a document of the view."""
+    """The scores of one search. Where much would have to be scored, only what may be among the best is."""
 
-    def __init__(self, view: View, scores: Floats, held: list[Numbers], shares: Shares) -> None:
+    def __init__(self, view: View, words: Sequence[Word], shares: Shares) -> None:
         self.view = view
         self.shares = shares
-        self._scores = scores
-        self._held = held
+        self._words = words
+        self._known: dict[int, float] = {}
+        self._much = 4 * sum(word.size for word in words) + view.size > _MUCH
+        self._all: Floats | None = None
+        if not self._much:
+            self._every()
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._scores))
+        return int(np.count_nonzero(self._every()))
 
     def score(self, number: int) -> float:
-        return float(self._scores[number])
+        if self._all is not None:
+            return float(self._all[number])
+        if number not in self._known:
+            self.masks([number])
+        return self._known[number]
 
     def masks(self, numbers: Sequence[int]) -> list[int]:
         """For each document the groups that it holds, as a bit set."""
+        if not numbers:
+            return []
         wanted = np.array(numbers, np.int64)
         masks = np.zeros(len(wanted), np.uint64)
-        for bit, held in enumerate(self._held):
-            if len(held):
-                at = np.searchsorted(held, wanted)
-                at[at == len(held)] = 0
-                masks |= (held[at] == wanted).astype(np.uint64) << np.uint64(bit)
+        scores = np.zeros(len(wanted))
+        for bit, word in enumerate(self._words):
+            if self._all is not None:
+                holds = word.held_by(wanted)
+            else:
+                holds, gives = word.of(wanted)
+                scores += gives
+            masks |= holds.astype(np.uint64) << np.uint64(bit)
+        if self._all is None:
+            self._known.update(zip(numbers, scores.tolist(), strict=True))
         found: list[int] = masks.tolist()
         return found
 
@@ -55,9 +65,33 @@ class FastResult:
         if not self.view.split(traits)[0]:
             return []
         passing = _passing(self.view, allowed, traits)
-        found = _highest(self.view, self._scores, passing, n)
-        pairs = list(zip(found.tolist(), self._scores[found].tolist(), strict=True))
-        return in_order(self.view, pairs)[:n]
+        few = candidates(self.view, self._words, passing, n) if self._much else None
+        if few is None:
+            scores = self._every()
+            found = _highest(self.view, scores, passing, n)
+            return in_order(self.view, list(zip(found.tolist(), scores[found].tolist(), strict=True)))[:n]
+        scores = self._exact(few)
+        if len(few) > n:
+            least = np.partition(scores, len(few) - n)[len(few) - n]
+            few, scores = few[scores >= least], scores[scores >= least]
+        return in_order(self.view, list(zip(few.tolist(), scores.tolist(), strict=True)))[:n]
+
+    # Word after word: one addition a document and word, in the order of the words, as in the plain kernel.
+
+    def _every(self) -> Floats:
+        """The score of every document."""
+        if self._all is None:
+            parts = [part for word in self._words for part in word.weighed()]
+            numbers = np.concatenate([numbers for numbers, _ in parts]) if parts else np.zeros(0, np.int64)
+            each = np.concatenate([each for _, each in parts]) if parts else np.zeros(0)
+            self._all = np.bincount(numbers, each, self.view.size).astype(np.float64, copy=False)
+        return self._all
+
+    def _exact(self, numbers: Numbers) -> Floats:
+        scores = np.zeros(len(numbers))
+        for word in self._words:
+            scores += word.of(numbers)[1]
+        return scores
 
 
 def _passing(view: View, allowed: bytes | None, traits: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
@@ -76,11 +110,9 @@ def _highest(view: View, scores: Floats, passing: npt.NDArray[np.bool_] | None, 
     """At least n documents, if there are so many: the highest n and, of those equal to the last of them, all that may
     come first."""
     found = None
-    if len(scores) > 64 * _SAMPLE:
+    if len(scores) > 1024:
         # A sample tells about where the n-th score lies; when it was too bold, all are looked at.
-        sample = scores[::_SAMPLE] if passing is None else scores[::_SAMPLE] * passing[::_SAMPLE]
-        rank = len(sample) - min(len(sample), 3 * n // _SAMPLE + 8)
-        bold = np.partition(sample, rank)[rank]
+        bold = of_sample(scores, passing, n)
         if bold > 0:
             found = _above(scores, bold, passing)
     if found is None or len(found) < n:
@@ -103,85 +135,8 @@ def _above(scores: Floats, least: float, passing: npt.NDArray[np.bool_] | None) 
 
 
 def run(scoring: Scoring) -> FastResult:
-    groups = weights(scoring, max(_KEPT, 4 * scoring.view.size), _weigh)
-    # Word after word: one addition a document and word, in the order of the words, as in the plain kernel.
-    numbers = np.concatenate([group.found[0] for group in groups])
-    each = np.concatenate([group.found[1] for group in groups])
-    scores: Floats = np.bincount(numbers, each, scoring.view.size).astype(np.float64, copy=False)
-    return FastResult(scoring.view, scores, [group.found[0] for group in groups], Shares.of(groups))
-
-
-def _weigh(scoring: Scoring, group: Group) -> tuple[Weights, int]:
-    """The documents that hold a word, by their numbers in the view, and what it gives to each."""
-    view = scoring.view
-    norms = _norms(view)
-    places, df = _documents(scoring, group.postings)
-    idf = idf_of(view.live, df)
-    held: list[Numbers] = [np.zeros(0, np.int64)]
-    weighed: list[Floats] = [np.zeros(0, np.float64)]
-    for base, numbers, counts in sorted(places, key=itemgetter(0)):
-        documents = numbers.astype(np.int64)
-        documents += base
-        norm = norms[documents]
-        frequency = counts.astype(np.float64)
-        norm += frequency
-        frequency *= K1 + 1
-        frequency /= norm
-        frequency *= idf
-        held.append(documents)
-        weighed.append(frequency)
-    found = (np.concatenate(held), np.concatenate(weighed))
-    return Weights(found, idf, df), len(found[0])
-
-
-def _norms(view: View) -> Floats:
-    """BM25's normalisation of every document by its length."""
-    found = view.derived.get("norms")
-    if found is None:
-        flat, slope = length_terms(view)
-        found = view.derived["norms"] = np.frombuffer(view.lengths, np.uint16) * slope + flat
-    return found  # type: ignore[return-value]
-
-
-def _documents(scoring: Scoring, alternatives: Sequence[Sequence[tuple[int, bytes]]]) -> tuple[list[Place], int]:
-    """Per segment, the documents that hold one of the alternatives; and how many of them are live."""
-    by_base: dict[int, list[tuple[Small, Counts]]] = {}
-    for parts in alternatives:
-        for base, data in parts:
-            n = len(data) // 3
-            found = np.frombuffer(data, "<u2", n), np.frombuffer(data, np.uint8, n, 2 * n)
-            by_base.setdefault(base, []).append(found)
-    places: list[Place] = []
-    df = 0
-    view = scoring.view
-    status = np.frombuffer(view.status, np.uint8)
-    for base, found_here in by_base.items():
-        numbers, counts = found_here[0] if len(found_here) == 1 else _union(found_here)
-        if view.hidden:
-            state = status[base : base + _REACH][numbers]
-            df += int(np.count_nonzero(state == LIVE))
-            kept = state <= scoring.most_status
-            numbers, counts = numbers[kept], counts[kept]
-        else:
-            df += len(numbers)
-        if len(numbers):
-            places.append((base, numbers, counts))
-    return places, df
-
-
-def _union(found: Sequence[tuple[Small, Counts]]) -> tuple[Small, Counts]:
-    """The documents of any alternative, in order, with their highest frequency."""
-    found = sorted(found, key=lambda f: -len(f[0]))
-    numbers, counts = found[0][0], found[0][1].copy()
-    for others, frequencies in found[1:]:
-        at = np.searchsorted(numbers, others)
-        same = numbers[np.minimum(at, len(numbers) - 1)] == others
-        places = at[same]
-        counts[places] = np.maximum(counts[places], frequencies[same])
-        new = ~same
-        numbers = np.insert(numbers, at[new], others[new])
-        counts = np.insert(counts, at[new], frequencies[new])
-    return numbers, counts
+    groups = weights(scoring, max(_KEPT, 4 * scoring.view.size), word_of)
+    return FastResult(scoring.view, [group.found for group in groups], Shares.of(groups))
 
 
 def _prefixes(view: View) -> npt.NDArray[np.uint64]:

@@ -120,16 +120,21 @@ class View:
     """Everything a search needs besides postings, as of one generation. Documents are numbered through.
 
     `bases` are the first numbers of the segments and of the tail, `live` and `total` the live documents and their
-    summed lengths; `derived` is what a kernel derives once for this generation.
+    summed lengths; `derived` is what a kernel derives once for this generation, `lasting` what it derives of the
+    segments alone, and which the next view takes over when it has the same ones.
     """
 
-    def __init__(self, generation: int, segments: tuple[Segment, ...], tail: Tail, live: int, total: int) -> None:
+    def __init__(
+        self, generation: int, segments: tuple[Segment, ...], tail: Tail, live: int, total: int,
+        lasting: dict[object, object] | None = None,
+    ) -> None:  # fmt: skip
         self.generation = generation
         self.segments = segments
         self.tail = tail
         self.live = live
         self.total = total
         self.derived: dict[object, object] = {}
+        self.lasting: dict[object, object] = {} if lasting is None else lasting
         bases = [0]
         for segment in segments:
             bases.append(bases[-1] + segment.size)
@@ -145,10 +150,7 @@ class View:
 
     @cached_property
     def lengths(self) -> array[int]:
-        lengths = array("H")
-        for segment in self.segments:
-            lengths += segment.lengths
-        return lengths + self.tail.lengths
+        return array("H", b"".join([*(segment.lengths for segment in self.segments), self.tail.lengths]))
 
     @cached_property
     def traits(self) -> bytes:
@@ -168,8 +170,13 @@ class View:
     @cached_property
     def _kinds(self) -> list[int]:
         """The traits that there are, each once."""
-        traits = self.traits
-        return [of for of in range(256) if of in traits]
+        found = set(self.tail.traits)
+        for segment in self.segments:
+            kinds = segment.derived.get("kinds")
+            if kinds is None:
+                kinds = segment.derived["kinds"] = {of for of in range(256) if of in segment.traits}
+            found |= kinds  # type: ignore[arg-type]
+        return sorted(found)
 
     def key(self, number: int) -> bytes:
         at = bisect_right(self.bases, number) - 1
@@ -223,7 +230,9 @@ def read_view(db: sqlite3.Connection, generation: int, former: View | None) -> V
     tail = _read_tail(db)
     present = [length for length, status in zip(tail.lengths, tail.status, strict=True) if status == LIVE]
     live_ones = sum(segment.live for segment in segments) + len(present)
-    return View(generation, tuple(segments), tail, live_ones, sum(s.total for s in segments) + sum(present))
+    total = sum(segment.total for segment in segments) + sum(present)
+    same = former is not None and tuple(map(id, former.segments)) == tuple(map(id, segments))
+    return View(generation, tuple(segments), tail, live_ones, total, former.lasting if former and same else None)
 
 
 def _read_segment(db: sqlite3.Connection, number: int, version: int, live: int, total: int) -> Segment:

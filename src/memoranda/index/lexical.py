@@ -2,7 +2,8 @@
 
 An exact inverted index in one SQLite file. Every score is computed from all postings and from the statistics of the
 live documents, so an answer depends on the set of documents and on which of them are retired, and never on the order
-in which they came, on segments, or on what was deleted before. Ties are broken by key.
+in which they came, on segments, or on what was deleted before. Ties are broken by key. Of many documents only
+those are scored that may be among the best (see `_best`): the answer is that of scoring all.
 
 The file is a cache. Everything of one `apply` is one transaction together with the state that it reached; a process
 killed in it leaves the index as it was before.

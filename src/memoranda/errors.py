@@ -6,6 +6,9 @@ MemorandaError
 │   ├── InvalidNote                       memory_invalid_note
 │   ├── InvalidPointer                    memory_invalid_pointer
 │   ├── InvalidPath                       memory_invalid_path
+│   ├── MethodUnknown                405  memory_method_unknown
+│   ├── TooLarge                     413  memory_too_large
+│   ├── MediaTypeUnknown             415  memory_media_type_unknown
 │   └── ConfigRefused                     memory_config_refused
 ├── Refused                 exit 3   403  memory_refused
 │   ├── ReadOnlyHome                      memory_home_read_only
@@ -121,6 +124,30 @@ class InvalidPath(InvalidInput):
 
     code = "memory_invalid_path"
     title = "Not a possible path"
+
+
+class MethodUnknown(InvalidInput):
+    """This address takes other methods."""
+
+    code = "memory_method_unknown"
+    status = 405
+    title = "Not by this method"
+
+
+class TooLarge(InvalidInput):
+    """A request's body that is larger than it may be; it was not read to its end."""
+
+    code = "memory_too_large"
+    status = 413
+    title = "Too large"
+
+
+class MediaTypeUnknown(InvalidInput):
+    """A request's body that does not say that it is JSON."""
+
+    code = "memory_media_type_unknown"
+    status = 415
+    title = "Not JSON"
 
 
 class ConfigRefused(InvalidInput):

@@ -1,0 +1,99 @@
+"""The application, put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.telemetry import TelemetryConfig
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from memoranda import __version__
+from memoranda.errors import MemorandaError
+from memoranda.faces.http import openapi, spans
+from memoranda.faces.http.calls import Call
+from memoranda.faces.http.config import Config, load
+from memoranda.faces.http.metrics import Metrics
+from memoranda.faces.http.outermost import Outermost
+from memoranda.faces.http.problems import invalid, of_framework, respond
+from memoranda.faces.http.routes import engines, knowledge, memories, policies, standing
+
+_QUIET: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+
+
+def create(config: Config | None, desk: Any) -> FastAPI:
+    """What `memoranda.faces.http.create_app` gives."""
+    if config is None:
+        file = os.environ.get("MEMORANDA_CONFIG")
+        config = load(Path(file) if file else None, os.environ)
+    spans.set_up()
+    metrics = Metrics()
+    own = desk is None
+    if own:
+        from memoranda.faces.http.assembling import assemble
+
+        desk = assemble(config, metrics)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = config.threads
+        yield
+        if own:
+            await run_in_threadpool(app.state.desk.close)
+
+    app = FastAPI(
+        title="Memoranda", version=__version__, description=openapi.ABOUT, lifespan=lifespan,
+        docs_url=None, redoc_url=None, openapi_url="/openapi.json", redirect_slashes=False,
+        telemetry=_QUIET,  # its own spans and logs would say what was sent
+    )  # fmt: skip
+    app.state.config, app.state.desk, app.state.metrics = config, desk, metrics
+    for area in (engines, policies, memories, knowledge, standing):
+        app.router.routes.extend(area.router.routes)  # as they are, so that a request's route knows its whole path
+    app.add_middleware(Outermost, metrics=metrics)
+    app.add_exception_handler(MemorandaError, _refused)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _unrouted)
+    openapi.install(app)
+    return app
+
+
+def _answer(request: Request, error: MemorandaError) -> Response:
+    request.state.code = error.code
+    return respond(error)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MemorandaError)
+    return _answer(request, error)
+
+
+async def _malformed(request: Request, error: Exception) -> Response:
+    """A parameter of the path, the query or a header is wrong; who asks is looked at first, as everywhere."""
+    assert isinstance(error, RequestValidationError)
+    try:
+        await run_in_threadpool(lambda: Call[Any](request, None, b"").caller)
+    except MemorandaError as refused:
+        return _answer(request, refused)
+    return _answer(request, invalid(error.errors()))
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    refused = of_framework(error)
+    request.state.code = refused.code
+    allow = (error.headers or {}).get("Allow")
+    return respond(refused, {"allow": allow} if allow else None)

@@ -1,0 +1,397 @@
+"""The settings of the service: defaults, then a TOML file, then variables of the environment.
+
+`SETTINGS` is the whole list; docs/service.md prints it. A setting `opa.url` stands in the file as `url` under `[opa]`
+and in the environment as MEMORANDA_OPA_URL, but for those whose variable the requirement names (`EAI_…`). What is
+unknown, cannot be read, or is not safe enough for its environment is refused by name, and nothing starts.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from memoranda.engines.contract import InstanceDeclaration
+from memoranda.errors import ConfigRefused
+from memoranda.faces.local import data_folder
+
+ENVIRONMENTS = ("development", "staging", "production")
+CREDENTIALS = "EAI_CRED_"
+EXAMPLE = "example"  # what the documents write where a real credential belongs
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How one service runs. Times are seconds, sizes bytes; an empty URL means the part that is built in."""
+
+    environment: str = "production"
+    data: Path = field(default_factory=lambda: data_folder() / "service")
+    listen: str = "127.0.0.1:8080"
+    public_url: str = ""
+    threads: int = 16
+    timeout: float = 30.0
+    body_limit: int = 8 << 20
+    log_level: str = "info"
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    database_url: str = ""
+    engines_ca_file: Path | None = None
+    engines_allow_http: bool = False
+    engines_instances: tuple[InstanceDeclaration, ...] = ()
+    openfga_url: str = ""
+    openfga_store: str = ""
+    openfga_model: str = ""
+    openfga_credential: str = ""
+    openfga_timeout: float = 2.0
+    opa_url: str = ""
+    opa_credential: str = ""
+    opa_timeout: float = 2.0
+    openbao_url: str = ""
+    openbao_role: str = ""
+    openbao_secret: str = ""
+    openbao_timeout: float = 5.0
+    gateway_url: str = ""
+    gateway_credential: str = ""
+    gateway_timeout: float = 5.0
+    oidc_issuer: str = ""
+    oidc_audience: str = ""
+    oidc_jwks_url: str = ""
+    oidc_algorithms: tuple[str, ...] = ("RS256", "ES256")
+    audit_sink: str = ""
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)  # the EAI_CRED_… variables
+
+    @property
+    def strict(self) -> bool:
+        """Whether insecure settings refuse to start."""
+        return self.environment != "development"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.listen.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+class Setting(NamedTuple):
+    """One setting: its name in the file, its variable, how its value is read, what it is."""
+
+    name: str
+    read: Callable[[Any], Any]
+    about: str
+    named: str = ""  # the variable, where it is not made from the name
+
+    @property
+    def field(self) -> str:
+        return self.name.replace(".", "_")
+
+    @property
+    def variable(self) -> str:
+        return self.named or f"MEMORANDA_{self.field.upper()}"
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("is a text")
+    return value.strip()
+
+
+def _one_of(*words: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError(f"is one of {', '.join(words)}")
+        return str(value)
+
+    return read
+
+
+def _path(value: Any) -> Path:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("is a path")
+    return Path(value).expanduser()
+
+
+def _file(value: Any) -> Path:
+    path = _path(value)
+    if not path.is_file():
+        raise ValueError("names a file that is not there")
+    return path
+
+
+def _switch(value: Any) -> bool:
+    told = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or value.strip().lower() not in told:
+        raise ValueError("is true or false")
+    return told[value.strip().lower()]
+
+
+def _number(kind: type[int] | type[float], least: float, most: float) -> Callable[[Any], int | float]:
+    def read(value: Any) -> int | float:
+        try:
+            told = None if isinstance(value, bool) else kind(value)
+        except (TypeError, ValueError):
+            told = None
+        if told is None or not least <= told <= most or (kind is int and isinstance(value, float)):
+            raise ValueError(f"is a number from {least:g} to {most:g}")
+        return told
+
+    return read
+
+
+def _listen(value: Any) -> str:
+    host, colon, port = _text(value).rpartition(":")
+    if not (colon and host and port.isascii() and port.isdecimal() and int(port) < 65536):
+        raise ValueError("is HOST:PORT, such as 127.0.0.1:8080")
+    return _text(value)
+
+
+def _url(*schemes: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        told = _text(value)
+        if not told:
+            return ""
+        parts = urlsplit(told)
+        if parts.scheme not in schemes or not parts.hostname or parts.username or parts.password or parts.fragment:
+            raise ValueError(f"is a URL ({', '.join(schemes)}) without a name or password in it")
+        return told.rstrip("/")
+
+    return read
+
+
+def _database(value: Any) -> str:
+    told = _text(value)
+    if told and not told.startswith(("sqlite:///", "postgresql+psycopg://")):
+        raise ValueError("begins with sqlite:/// or postgresql+psycopg://")
+    return told
+
+
+def _reference(value: Any) -> str:
+    told = _text(value)
+    if told and not told.startswith((f"env://{CREDENTIALS}", "openbao://")):
+        raise ValueError(f"is env://{CREDENTIALS}… or openbao://mount/path#field, never the credential itself")
+    return told
+
+
+def _algorithms(value: Any) -> tuple[str, ...]:
+    told = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(told, list) or not told or not set(told) <= set(_ALGORITHMS):
+        raise ValueError(f"is one or more of {', '.join(_ALGORITHMS)}")
+    return tuple(told)
+
+
+def _instances(value: Any) -> tuple[InstanceDeclaration, ...]:
+    if isinstance(value, str):
+        path = _file(value)
+        value = tomllib.loads(path.read_text(encoding="utf-8")).get("instances", [])
+    if not isinstance(value, list):
+        raise ValueError("is a list of instances, or a TOML file with [[instances]]")
+    try:
+        return tuple(InstanceDeclaration.model_validate(one) for one in value)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise ValueError(f"has an instance whose {'.'.join(map(str, first['loc']))} is wrong: {first['msg']}") from None
+
+
+_SECONDS = _number(float, 0.05, 600)
+_HTTP = _url("https", "http")
+SETTINGS: tuple[Setting, ...] = (
+    Setting("environment", _one_of(*ENVIRONMENTS), "`development`, `staging` or `production`", "EAI_ENVIRONMENT"),
+    Setting("data", _path, "the folder of the Homes, the keys and the state"),
+    Setting("listen", _listen, "where it listens"),
+    Setting("public_url", _HTTP, "how clients reach it, for the metadata of MCP over HTTP"),
+    Setting("threads", _number(int, 1, 256), "requests that are worked on at once"),
+    Setting("timeout", _SECONDS, "seconds that a request may take"),
+    Setting("body_limit", _number(int, 1024, 1 << 30), "bytes that a request's body may have"),
+    Setting("log_level", _one_of("debug", "info", "warning", "error"), "what is written to standard error"),
+    Setting("tls.certificate", _file, "its own certificate (PEM), where no proxy before it ends TLS"),
+    Setting("tls.key", _file, "the key of that certificate"),
+    Setting("database.url", _database, "the state: SQLite in the data folder, or PostgreSQL"),
+    Setting(
+        "engines.ca_file", _file, "authorities (PEM) that are trusted beside the usual ones",
+        "EAI_MEMORY_ENGINES_CA_FILE",
+    ),
+    Setting(
+        "engines.allow_http", _switch, "engines may be reached over plain HTTP in staging and production, too",
+        "EAI_MEMORY_ENGINES_ALLOW_HTTP",
+    ),
+    Setting("engines.instances", _instances, "the instances that the Manager rendered: a list, or a TOML file"),
+    Setting("openfga.url", _HTTP, "OpenFGA; relations are decided in process without it"),
+    Setting("openfga.store", _text, "the id of its store"),
+    Setting("openfga.model", _text, "the id of the authorization model, pinned"),
+    Setting("openfga.credential", _reference, "a reference to its token"),
+    Setting("openfga.timeout", _SECONDS, "seconds"),
+    Setting("opa.url", _HTTP, "OPA; decisions are made in process without it"),
+    Setting("opa.credential", _reference, "a reference to its token"),
+    Setting("opa.timeout", _SECONDS, "seconds"),
+    Setting("openbao.url", _HTTP, "OpenBao; `openbao://` references cannot be used without it"),
+    Setting("openbao.role", _reference, "a reference (`env://`) to the role id of its AppRole"),
+    Setting("openbao.secret", _reference, "a reference (`env://`) to the secret id of its AppRole"),
+    Setting("openbao.timeout", _SECONDS, "seconds"),
+    Setting("gateway.url", _HTTP, "the gateway's injection filter; the filter here is asked without it"),
+    Setting("gateway.credential", _reference, "a reference to its token"),
+    Setting("gateway.timeout", _SECONDS, "seconds"),
+    Setting("oidc.issuer", _HTTP, "who issues identities beside the tokens here"),
+    Setting("oidc.audience", _text, "for whom its tokens are issued"),
+    Setting("oidc.jwks_url", _HTTP, "where its keys are"),
+    Setting("oidc.algorithms", _algorithms, "the signatures that are accepted"),
+    Setting("audit.sink", _text, "also writes the audit as JSON lines: `stdout`, or a file"),
+)  # fmt: skip
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+assert {setting.field for setting in SETTINGS} | {"credentials"} == {one.name for one in fields(Config)}
+
+
+def load(file: Path | None, environ: Mapping[str, str], **told: object) -> Config:
+    """The settings of `file`, of the environment over them, and `told` (by field) over both.
+
+    Raises:
+        ConfigRefused: a setting is unknown, cannot be read, or is not safe enough; it names the setting.
+    """
+    values: dict[str, Any] = {}
+    if file is not None:
+        for name, value in _flat(_parsed(file)).items():
+            setting = _BY_NAME.get(name)
+            if setting is None:
+                raise _unknown(name, f"{file.name} has a setting")
+            values[setting.field] = _read(setting, value, f"`{name}` in {file.name}")
+    for setting in SETTINGS:
+        if environ.get(setting.variable):
+            values[setting.field] = _read(setting, environ[setting.variable], setting.variable)
+    _no_stranger(environ)
+    given = {name: value for name, value in environ.items() if name.startswith(CREDENTIALS)}
+    config = Config(**{**values, "credentials": given, **told})
+    check(config)
+    return config
+
+
+def _parsed(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = error.strerror or ""
+        raise ConfigRefused(
+            f"The configuration {file.name} cannot be read.", why=f"{why}.", remedy="Name one."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigRefused(
+            f"The configuration {file.name} is not TOML.", why=f"{error}.", remedy="Mend that line."
+        ) from None
+
+
+def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"opa": {"url": …}}` as `{"opa.url": …}`."""
+    found: dict[str, Any] = {}
+    for name, value in document.items():
+        if isinstance(value, dict):
+            found |= {f"{name}.{inner}": more for inner, more in value.items()}
+        else:
+            found[name] = value
+    return found
+
+
+def _read(setting: Setting, value: Any, where: str) -> Any:
+    try:
+        return setting.read(value)
+    except (ValueError, OSError) as error:
+        raise ConfigRefused(
+            f"The setting {where} is wrong.", why=f"It {error}.", remedy="docs/service.md lists all settings."
+        ) from None
+
+
+def _unknown(name: str, where: str) -> ConfigRefused:
+    import difflib
+
+    known = [*_BY_NAME, *(setting.variable for setting in SETTINGS)]
+    near = difflib.get_close_matches(name, known, 1, 0.6)
+    meant = f"Did you mean `{near[0]}`? " if near else ""
+    return ConfigRefused(f"{where} `{name}` that nothing knows.", remedy=f"{meant}docs/service.md lists all settings.")
+
+
+# Variables of the command line, which runs in the same environment.
+_OTHERS = {"MEMORANDA_HOME", "MEMORANDA_AGENT", "MEMORANDA_SESSION", "MEMORANDA_CONFIG"}
+
+
+def _no_stranger(environ: Mapping[str, str]) -> None:
+    """A variable that looks like a setting and is none would be a setting that somebody believes is in force."""
+    known = {setting.variable for setting in SETTINGS} | _OTHERS
+    heads = ("EAI_MEMORY_ENGINES_", *{f"MEMORANDA_{name.split('.')[0].upper()}_" for name in _BY_NAME if "." in name})
+    for name in sorted(environ):
+        if name not in known and name.startswith(heads):
+            raise _unknown(name, "The environment has a variable")
+
+
+def check(config: Config) -> None:
+    """ConfigRefused for settings that contradict each other, or that are not safe enough for the environment."""
+    for together in (
+        ("openfga_url", "openfga_store", "openfga_model"),
+        ("openbao_url", "openbao_role", "openbao_secret"),
+        ("oidc_issuer", "oidc_audience", "oidc_jwks_url"),
+        ("tls_certificate", "tls_key"),
+    ):
+        lacking = [name for name in together if not getattr(config, name)]
+        if lacking and len(lacking) < len(together):
+            name, there = _name(lacking[0]), _name(next(name for name in together if name not in lacking))
+            raise ConfigRefused(
+                f"The setting `{name}` is missing.", why=f"`{there}` is set and needs it.", remedy=f"Set `{name}` too."
+            )
+    for name in ("openbao_role", "openbao_secret"):
+        if getattr(config, name) and not getattr(config, name).startswith("env://"):
+            raise ConfigRefused(
+                f"The setting `{_name(name)}` is wrong.", why="OpenBao cannot give what opens OpenBao.",
+                remedy=f"Use env://{CREDENTIALS}….",
+            )  # fmt: skip
+    for setting in SETTINGS:
+        value = getattr(config, setting.field)
+        if setting.read is _reference and value.startswith("env://") and not config.credentials.get(value[6:]):
+            raise ConfigRefused(
+                f"The setting `{setting.name}` names a variable that is not set.", remedy="Set the variable."
+            )
+        if setting.read is _reference and value.startswith("openbao://") and not config.openbao_url:
+            raise ConfigRefused(
+                f"The setting `{setting.name}` needs OpenBao.", remedy="Set `openbao.url`, or use an env:// reference."
+            )
+    if len({one.id for one in config.engines_instances} - {"builtin"}) < len(config.engines_instances):
+        raise ConfigRefused(
+            "The setting `engines.instances` is wrong.", why="Two instances have the same id, or one is `builtin`.",
+            remedy="Give each an id of its own.",
+        )  # fmt: skip
+    if config.strict:
+        _check_strictly(config)
+
+
+def _check_strictly(config: Config) -> None:
+    """Staging and production: nothing insecure starts, and nothing is made weaker instead."""
+
+    def refuse(setting: str, why: str, remedy: str) -> ConfigRefused:
+        return ConfigRefused(f"The setting `{setting}` is refused in {config.environment}.", why=why, remedy=remedy)
+
+    for instance in config.engines_instances:
+        if instance.base_url.startswith("http://") and not config.engines_allow_http:
+            raise refuse(
+                "engines.instances", f"The instance {instance.id} is reached over plain HTTP.",
+                "Use https, or allow it with EAI_MEMORY_ENGINES_ALLOW_HTTP.",
+            )  # fmt: skip
+        if not instance.tls_verify:
+            raise refuse(
+                "engines.instances", f"The instance {instance.id} is reached without verifying its certificate.",
+                "Set tls_verify, and name its authority in EAI_MEMORY_ENGINES_CA_FILE.",
+            )  # fmt: skip
+    for setting in SETTINGS:
+        value = getattr(config, setting.field)
+        if setting.read is _HTTP and value.startswith("http://") and urlsplit(value).hostname not in _LOOPBACK:
+            raise refuse(setting.name, "It is plain HTTP to another machine.", "Use https.")
+    for name, value in sorted(config.credentials.items()):
+        if EXAMPLE in value.lower():
+            raise refuse(name, "It holds the example of the documents.", "Set a credential of your own.")
+    if config.log_level == "debug":
+        raise refuse("log_level", "Libraries say more than they should at that level.", "Use info.")
+
+
+def _name(attribute: str) -> str:
+    return next(setting.name for setting in SETTINGS if setting.field == attribute)

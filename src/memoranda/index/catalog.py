@@ -37,7 +37,7 @@ WHAT = "The catalog"
 _SCHEMES = frozenset("nas http https file mailto mid cid ftp urn doi data tel git ssh mcp".split())
 _SPANS = 130  # of three parameters each, in one SQL statement
 _ROOM = (("cache_size", -131_072), ("wal_autocheckpoint", 4096))  # kibibytes (below zero), pages
-_FOR_READERS = ("notes_id", "notes_facts", "ledger_session")
+_FOR_READERS = ("notes_id", "notes_facts", "notes_at", "entries_at", "ledger_session")
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from memoranda.index import pending, testimony, withheld
+from memoranda.index import pending, testimony, withheld, within
 from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow
 from memoranda.notes.times import from_ms, to_ms
@@ -51,7 +51,7 @@ CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
 CREATE TABLE IF NOT EXISTS feed (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, live INTEGER NOT NULL);
 """
 
-TABLES = _SCHEMA + testimony.SCHEMA + withheld.SCHEMA + pending.SCHEMA
+TABLES = _SCHEMA + testimony.SCHEMA + withheld.SCHEMA + pending.SCHEMA + within.SCHEMA
 # Catalogs with other tables never share a directory, whoever changed them and forgot the number.
 RECIPE = Recipe("catalog", 12, {"tables": hashlib.sha256(TABLES.encode()).hexdigest()[:12]})
 

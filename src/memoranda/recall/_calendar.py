@@ -136,3 +136,17 @@ def latest_day(number: int, day: int, today: date) -> date:
         if found <= today:
             return found
     return date(today.year, number, day)
+
+
+# What is asked about a time when nothing else is asked: "what happened", "quoi de neuf".
+ASKING = frozenset(
+    (
+        "happen happened happens happening occurred going new news said say says tell told discuss discussed talk "
+        "talked talking mention mentioned learn learned learnt know knew remember remembered recall recap summary "
+        "summarize note notes noted memory memories entry entries journal log activity change changed changes update "
+        "updates event events anything everything something things thing all show list did done do doing "
+        "passe passes passer arrive arriver neuf nouveau nouveaux nouvelle nouvelles fait faits faire on aton dit dits "
+        "parle parler discute discuter appris souvenir souvenirs tout tous toutes chose choses quoi montre montrer "
+        "liste resume resumer recapitule evenement evenements rappelle rappeler retenu retenir"
+    ).split()
+)

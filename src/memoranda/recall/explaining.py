@@ -16,7 +16,7 @@ _INDEX = {
 }  # fmt: skip
 _EFFECT = {
     "superseded": "validity", "ended": "validity", "near": "neighbours", "answer": "neighbours", "month": "date",
-    "day": "date", "when": "date", "names": "entities",
+    "day": "date", "late": "date", "when": "date", "names": "entities",
 }  # fmt: skip
 # Named for every item, also where they did nothing. A review never changes a score: it keeps a place.
 EFFECTS = ("validity", "review", "neighbours", "session", "speaker", "date", "entities")

@@ -113,11 +113,21 @@ def _answer(
     structure: Structure | None,
 ) -> Answer:  # fmt: skip
     words = frozenset(term for group in question.query.groups for term in group.alternatives)
-    ranked = rank(question, scores, candidates, wanted.k + _SPARE, candidates.accept, alike, structure)
+    n = wanted.k + _SPARE
+    ranked = candidates.of_that_time(question, scores, n) if question.alone else []
+    if question.named or not ranked:  # a text may have the words of a date, and lie in another time
+        found = rank(question, scores, candidates, n, candidates.accept, alike, structure)
+        ranked = _merged(found, ranked)[:n] if ranked else found
     shown = candidates.unfolded(ranked)[: wanted.k]
     beside = candidates.reviewed_beside(question, scores, shown, alike)
     items = candidates.items([*shown, *beside], home, words)
     return Answer(tuple(items[: len(shown)]), tuple(candidates.withheld()), tuple(items[len(shown) :]))
+
+
+def _merged(found: Sequence[Ranked], further: Sequence[Ranked]) -> list[Ranked]:
+    """Best first, ties by key; what is in both as it was found."""
+    each = {item.key: item for item in (*further, *found)}
+    return sorted(each.values(), key=lambda item: (-item.score, item.key))
 
 
 def _cited(sources: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
@@ -143,6 +153,7 @@ class _Candidates:
         self._visibility = Visibility(indexes.catalog, asked)
         self.edited = bool(self._visibility.edited)
         self._now, self._known_at = wanted.now, wanted.known_at
+        self._former = wanted.known_at is not None or wanted.history
         self._as_of = wanted.as_of is not None and not wanted.history
         self._until = to_ms(wanted.as_of) if self._as_of else None
         self._notes: dict[str, Standing] = {}
@@ -201,6 +212,12 @@ class _Candidates:
         for entry in self._catalog.entries_by_key(keys[: _MOST_WITHHELD - len(found)]).values():
             found.append(Withheld(told_id(entry.id), "journal", format_instant(entry.at), ("nas",)))
         return found
+
+    def of_that_time(self, question: Question, scores: Scores, n: int) -> list[Ranked]:
+        """What lies in the time that is all that is asked for."""
+        from memoranda.recall.lately import of_that_time  # here: most questions ask for more
+
+        return of_that_time(question, scores, self._catalog, self, n, self.accept, former=self._former)
 
     def titled(self, question: str) -> Sequence[str]:
         return self._catalog.titled(question.strip(" \t\n?!.:;\"'«»“”"), _MOST_TITLED)

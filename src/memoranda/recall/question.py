@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memoranda.index.analysis import Query, analyze_query, fold
-from memoranda.recall._calendar import TIMELY
+from memoranda.recall._calendar import ASKING, TIMELY
 
 _DAY_MS = 86_400_000
 _SLACK_DAYS = 8  # this far from a day that was named, closeness is zero
@@ -49,7 +49,8 @@ class Question(NamedTuple):
     `when`, `amount` and `name` say that a time, a number, or a person, place or title is asked for. `days` are the
     days it names, absolute or from the asker's clock, `spans` what is longer than a fortnight (a month, a season, a
     year), `months` those named without a year, of which the latest is a span. `dated` has bit i where group i of the
-    query is a word of such a time.
+    query is a word of such a time. `alone` says that nothing but that time is asked for, `named` that
+    the time is named as such (5 March, 2026) and not by its distance from now.
     """
 
     text: str
@@ -61,6 +62,8 @@ class Question(NamedTuple):
     spans: tuple[Days, ...] = ()
     months: frozenset[int] = frozenset()
     dated: int = 0
+    alone: bool = False
+    named: bool = False
 
     @property
     def has_time(self) -> bool:
@@ -115,7 +118,10 @@ def read_question(text: str, now: datetime) -> Question:
     days = tuple(_days(it.start, it.stop, zone) for it in found.stretches if not it.long)
     spans = tuple(_days(it.start, it.stop, zone) for it in found.stretches if it.long)
     dated = sum(1 << i for i, group in enumerate(query.groups) if group.word in found.words)
-    return asked._replace(days=days, spans=spans, months=found.months, dated=dated)
+    others = [group.word for i, group in enumerate(query.groups) if not dated >> i & 1]
+    named = any(stretch.absolute for stretch in found.stretches)
+    alone = bool(dated) and not asked.when and ASKING.issuperset(others)
+    return asked._replace(days=days, spans=spans, months=found.months, dated=dated, alone=alone, named=named)
 
 
 def _days(first: date, last: date, zone: tzinfo | None) -> Days:

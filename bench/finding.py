@@ -19,7 +19,6 @@ TITLE = "finding: LoCoMo, conversations 6 to 10, defaults as shipped"
 _BUDGET = 2000
 _MISSING = (
     ("with a background embedder, LoCoMo and French", "docs/decisions/004-vectors.md has what was measured once"),
-    ("found by peers in the first ten", "`peers` compares times only, and without mem0"),
 )
 
 

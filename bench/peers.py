@@ -1,28 +1,29 @@
-"""The same work with two other memories from PyPI: index 1,000 notes, then search them.
+"""The same work with three other memories from PyPI: index 1,000 notes, search them, and find what answers.
 
-Each peer gets an environment of its own under `.bench/`, in which it is driven by a small program that calls what its
-authors call (`_peer_basic_memory.py`, `_peer_memd.py`): basic-memory with keywords only, memd with the offline embedder
-of the bare package; no model is loaded. Both time themselves, without their start. Peers are asked for their eight or
-so best; ours is the whole recall. A peer that cannot be installed here is named, and the rest goes on.
+Each is measured as it comes without a model, and in the best way that it documents with our bundled table in the place
+of the model that it would download: basic-memory hybrid, memd with its vectors fused, mem0 with `infer=False` (it has
+no other way). Found is counted as in `finding`: the turns of LoCoMo's conversations 6 to 10, a memory a conversation,
+and all questions in turn to everybody. Ours has speaker, session and time as it keeps them; peers have who spoke and
+when as a part of the text, which on conversation 1 served each of them best (without, or with the speaker as a title,
+they find less), and session and time besides where they have a place for them.
+Everybody is asked for ten and times itself without its start. A peer that cannot be installed here is named, and the
+rest goes on.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import mean
 
 from bench._common import (
     CACHE,
-    ROOT,
+    DATA,
     Line,
     Options,
     context,
@@ -36,78 +37,64 @@ from bench._common import (
     questions,
     tell,
 )
+from bench._peer import PEERS, Absent, Peer, Running, running
+from bench.locomo import Asked, conversation, remembered
 from memoranda.operations.importing import import_folder
+from memoranda.operations.journaling import Turn
 from memoranda.operations.recalling import recall
 
-TITLE = "peers: 1,000 notes"
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """`times` is what the issue asks of our indexing, 0 for nothing; `least` the oldest Python that it takes."""
-
-    package: str
-    pinned: str
-    worker: str
-    least: tuple[int, int]
-    times: float
-
-
-_PEERS = (
-    Peer("basic-memory", "0.24.1", "_peer_basic_memory.py", (3, 12), 20),
-    Peer("memd-engine", "0.5.2", "_peer_memd.py", (3, 11), 0),
-)
+TITLE = "peers: 1,000 notes, and LoCoMo's conversations 6 to 10"
+_PLENTY = 10_000_000  # tokens: nothing is left out for want of room
 
 
 def run(options: Options) -> Iterator[Line]:
     for size in options.sizes(1_000):
-        for peer in _PEERS:
+        for peer in PEERS:
             try:
                 yield from _beside(peer, size, options)
-            except _Absent as reason:
-                yield Line(f"{peer.package} {peer.pinned}", 0, "", note=f"not measured: {reason}")
+            except Absent as reason:
+                yield _not_measured(peer, peer.modes[0], reason)
+    if DATA.is_file():
+        yield from _finding(options)
+    else:
+        yield Line("found in the first 10", 0, "%", note="not measured: shared/data/locomo10.json is not there")
 
 
-class _Absent(Exception):
-    """Why a peer cannot be measured here."""
+def _not_measured(peer: Peer, mode: str, reason: Absent) -> Line:
+    return Line(f"{peer.package} {peer.pinned}, {mode}", 0, "", note=f"not measured: {reason}")
+
+
+# A thousand notes
 
 
 def _beside(peer: Peer, size: int, options: Options) -> Iterator[Line]:
-    python = _environment(peer)
     asked = questions(options.samples(200) + 20)
     indexed = [_index(size) for _ in range(3)]
-    running = _start(peer, python, size)
-    try:
-        told = _answer(running, peer)
+    with running(peer, peer.modes[0], files(size)) as their:
         indexed += [_index(size) for _ in range(3)]
-        name = f"{peer.package} {told['version']}"
-        ours, theirs = 1 / median(indexed), 1 / told["seconds"]
+        ours, theirs = 1 / median(indexed), 1 / their.seconds
         what = f"index {size:,} notes"
         if peer.times:
-            yield faster(what, size * ours, name, size * theirs, peer.times, unit="/s")
+            yield faster(what, size * ours, their.name, size * theirs, peer.times, unit="/s")
         else:
-            yield Line(
-                what, size * ours, "/s", name, size * theirs, ours / theirs, note="ours includes files and commits"
-            )
+            note = "ours includes files and commits"
+            yield Line(what, size * ours, "/s", their.name, size * theirs, ours / theirs, note=note)
         mine: list[float] = []
         other: list[float] = []
         with opened(CACHE / "peer-home") as (space, _):
             space.watch()
             for n, question in enumerate(asked):
                 mine.append(elapsed(partial(recall, context(), space, question)))
-                other.append(_ask(running, question, peer))
+                other.append(their.ask(question)[0])
                 if n < 20:  # both warm up
                     mine.clear()
                     other.clear()
-        yield _search("search, p50", median(mine), name, median(other))
-    finally:
-        if running.stdin:
-            running.stdin.close()
-        running.wait()
+        yield _search("search, p50", mine, their.name, other)
 
 
-def _search(what: str, ours: float, name: str, theirs: float) -> Line:
-    return Line(what, ours, "ms", name, theirs, ours / theirs, "faster", ours < theirs)
+def _search(what: str, ours: Sequence[float], name: str, theirs: Sequence[float]) -> Line:
+    mine, other = median(ours), median(theirs)
+    return Line(what, mine, "ms", name, other, mine / other, "faster", mine < other)
 
 
 def _index(size: int) -> float:
@@ -120,71 +107,90 @@ def _index(size: int) -> float:
     return time.perf_counter() - started
 
 
-def _start(peer: Peer, python: Path, size: int) -> subprocess.Popen[str]:
-    place = CACHE / f"peer-{peer.package}"
-    discard(place)
-    place.mkdir()
-    source = shutil.copytree(files(size), place / "notes")  # basic-memory writes into the files
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    env |= {
-        "HOME": str(place), "BASIC_MEMORY_HOME": str(source), "BASIC_MEMORY_CONFIG_DIR": str(place / "config"),
-        "BASIC_MEMORY_AUTO_UPDATE": "false", "BASIC_MEMORY_LOG_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1",
-        "MEMD_EMBEDDER": "hash",
-    }  # fmt: skip
-    # -P: our folder must not stand in for modules of theirs.
-    command = [str(python), "-P", str(ROOT / "bench" / peer.worker), str(source), str(place / "data")]
-    with (place / "errors").open("w") as errors:
-        return subprocess.Popen(
-            command, env=env, cwd=place, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
-        )
+# What is found
 
 
-def _ask(running: subprocess.Popen[str], question: str, peer: Peer) -> float:
-    assert running.stdin is not None
-    running.stdin.write(question + "\n")
-    running.stdin.flush()
-    return float(_answer(running, peer)["ms"])
+@dataclass(slots=True)
+class _Score:
+    """Of one contender: milliseconds of each search, and the place of its first evidence turn (0: not in the ten)."""
+
+    ms: list[float] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+    def add(self, ms: float, found: Sequence[str | None], asked: Asked) -> None:
+        self.ms.append(ms)
+        self.places.append(next((n for n, name in enumerate(found[:10], 1) if name in asked.evidence), 0))
+
+    @property
+    def share(self) -> float:
+        return 100 * mean(place > 0 for place in self.places)
+
+    @property
+    def mrr(self) -> float:
+        return mean(1 / place if place else 0 for place in self.places)
 
 
-def _answer(running: subprocess.Popen[str], peer: Peer) -> Any:
-    assert running.stdout is not None
-    line = running.stdout.readline()
-    if not line:
-        said = (CACHE / f"peer-{peer.package}" / "errors").read_text(encoding="utf-8").strip().splitlines()
-        raise _Absent(f"it ended with {running.wait()}: {said[-1] if said else 'without a word'}")
-    return json.loads(line)
+def _finding(options: Options) -> Iterator[Line]:
+    samples = json.loads(DATA.read_text(encoding="utf-8"))[5 : 6 if options.quick else 10]
+    contenders = [(peer, mode) for peer in PEERS for mode in peer.modes]
+    scores: dict[tuple[Peer, str], _Score] = {}
+    mine: dict[tuple[Peer, str], _Score] = {}
+    names: dict[tuple[Peer, str], str] = {}
+    for number, sample in enumerate(samples, 6):
+        ids, turns, asked = conversation(sample, True)
+        asked = asked[: 40 if options.quick else None]
+        texts = _written(turns)
+        for contender in list(contenders):
+            tell(f"conversation {number}: {contender[0].package}, {contender[1]}")
+            try:
+                with running(*contender, texts) as their:
+                    names[contender] = their.name
+                    one, other = _asked_in_turn(their, ids, turns, asked)
+            except Absent as reason:
+                contenders.remove(contender)
+                yield _not_measured(*contender, reason)
+                continue
+            for kept, new in ((mine, one), (scores, other)):
+                total = kept.setdefault(contender, _Score())
+                total.ms += new.ms
+                total.places += new.places
+    for contender in contenders:
+        ours, theirs = mine[contender], scores[contender]
+        what = f"found in the first 10, {len(ours.places)} questions"
+        note = f"mean reciprocal rank {ours.mrr:.3f} and {theirs.mrr:.3f}"
+        ratio = ours.share / theirs.share if theirs.share else None
+        more = ours.share > theirs.share
+        yield Line(what, ours.share, "%", names[contender], theirs.share, ratio, "more often", more, note)
+        yield _search("  p50 of the same searches", ours.ms, names[contender], theirs.ms)
 
 
-# Environments
+def _asked_in_turn(
+    their: Running, ids: Sequence[str], turns: Sequence[Turn], asked: Sequence[Asked]
+) -> tuple[_Score, _Score]:
+    """Ours and theirs: each question is asked of one and then of the other."""
+    mine, other = _Score(), _Score()
+    with ExitStack() as stack:
+        ours, space, name = stack.enter_context(remembered(ids, turns))
+        for turn in turns[:20]:  # both warm up
+            recall(ours, space, turn.text, k=10, budget=_PLENTY)
+            their.ask(" ".join(turn.text.split()))
+        for question in asked:
+            started = time.perf_counter()
+            view = recall(ours, space, question.text, k=10, budget=_PLENTY)
+            mine.add((time.perf_counter() - started) * 1000, [name.get(item.id) for item in view.items], question)
+            ms, found = their.ask(question.text)
+            other.add(ms, [ids[int(item)] for item in found], question)
+    return mine, other
 
 
-def _environment(peer: Peer) -> Path:
-    """The interpreter of the peer's environment, made once."""
-    folder = CACHE / f"venv-{peer.package}-{peer.pinned}"
-    python = folder / "bin" / "python"
-    if (folder / "done").exists():
-        return python
-    base = _interpreter(peer.least)
-    tell(f"installing {peer.package} {peer.pinned} (once)")
+def _written(turns: Sequence[Turn]) -> Path:
+    """A folder with a Markdown file for each turn; its name is the number of the turn."""
+    folder = CACHE / "peer-turns"
     discard(folder)
-    install = [str(python), "-m", "pip", "install", "--quiet", f"{peer.package}=={peer.pinned}"]
-    for command in ([str(base), "-m", "venv", str(folder)], install):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = done.stderr.strip().splitlines()
-            raise _Absent(f"it cannot be installed here ({said[-1] if said else done.returncode})")
-    (folder / "done").touch()
-    return python
-
-
-def _interpreter(least: tuple[int, int]) -> Path:
-    """A Python that is new enough: BENCH_PYTHON, our own, one on the PATH, one that pyenv keeps."""
-    named = [os.environ.get("BENCH_PYTHON"), sys.executable]
-    on_path = [shutil.which(f"python3.{minor}") for minor in range(least[1], 20)]
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    kept = sorted(str(path) for path in pyenv.glob("3.*/bin/python"))
-    check = f"import sys, venv, ensurepip; sys.exit(sys.version_info < {least})"
-    for candidate in (*named, *on_path, *kept):
-        if candidate and subprocess.run([candidate, "-c", check], capture_output=True, check=False).returncode == 0:
-            return Path(candidate)
-    raise _Absent(f"it needs Python {least[0]}.{least[1]}, and there is none here (BENCH_PYTHON can name one)")
+    folder.mkdir()
+    for n, turn in enumerate(turns):
+        assert turn.at is not None
+        front = f"title: {n:04d}\nsession: {turn.session}\ndate: {turn.at.isoformat()}"
+        words = f"{turn.speaker} ({turn.at:%d %B %Y}): {turn.text}"
+        (folder / f"{n:04d}.md").write_text(f"---\n{front}\n---\n{words}\n", encoding="utf-8")
+    return folder

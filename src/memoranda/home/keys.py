@@ -16,7 +16,7 @@ from pathlib import Path
 
 from memoranda.home.durable import sync_path
 
-_PURPOSES = ("envelope", "ledger", "tombstone", "namespace", "cursor", "settings")
+_PURPOSES = ("envelope", "ledger", "tombstone", "namespace", "cursor", "settings", "audit")
 _SIZE = 32
 
 
@@ -31,7 +31,7 @@ class Keys:
         self._lock = threading.Lock()
 
     def get(self, purpose: str, owner: str) -> bytes:
-        """The key (32 bytes) for a purpose (envelope, ledger, tombstone, namespace, cursor, settings) and an owner."""
+        """The key (32 bytes) for a purpose (one of `_PURPOSES`) and an owner."""
         held = self._held.get((purpose, owner))
         if held is None:
             with self._lock:  # the name of a fresh key tells processes apart, not threads

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Literal, NamedTuple
 
 from memoranda.context import Context
 from memoranda.engines.contract import (
@@ -33,29 +34,40 @@ from memoranda.engines.contract import (
     ScoredItem,
     UpdateRequest,
 )
+from memoranda.engines.exporting import Exported, Given, as_bundle, as_lines, as_zip
 from memoranda.engines.homes import Homes
-from memoranda.engines.items import etag_of, items_of
+from memoranda.engines.items import items_of
+from memoranda.engines.looking import changed, found, heads, in_place, keyset, missing, refuse_other_state
 from memoranda.engines.placing import circumstances, home_of, places_of, written_place
-from memoranda.errors import ChainConflict, EngineUnavailable, InvalidInput, NotFound, PreconditionFailed
-from memoranda.index.newest import newest
+from memoranda.errors import ChainConflict, Conflict, EngineUnavailable, InvalidInput
 from memoranda.index.rows import NoteRow
-from memoranda.notes.belonging import belongs_to
-from memoranda.notes.ids import is_note_id
 from memoranda.notes.pointers import parse_pointer
-from memoranda.notes.times import parse_instant
-from memoranda.operations import recalling, remembering
+from memoranda.notes.times import Interval, parse_instant
+from memoranda.operations import listing, recalling, remembering
 from memoranda.operations.asking import TOP
-from memoranda.operations.listing import is_head, still_kept, the_head
+from memoranda.operations.listing import note_uri, still_kept, time_or_none
 from memoranda.operations.meeting import hides, meet, quarantined
-from memoranda.operations.open_home import OpenHome, first_found
+from memoranda.operations.open_home import OpenHome
+from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.removing import empty, forget_chain
+from memoranda.operations.reviewing import decide
 from memoranda.operations.space import Space
-from memoranda.trust.kept import ended
+from memoranda.trust.labels import Root
 from memoranda.trust.standing import trust_of
+from memoranda.values import replace
+
+
+class Lasted(NamedTuple):
+    """One item of a chain: whether it holds now, and from when until when it held; None for an open end."""
+
+    item: Item
+    head: bool
+    held_from: str | None
+    held_to: str | None
+
 
 INSTANCE = "builtin"
 _BUDGET = 100_000  # tokens of an answer, when nobody says how many
-_BATCH = 64
 
 
 class Builtin:
@@ -98,14 +110,14 @@ class Builtin:
                 kinds=asked.kinds, include=("notes",),
                 as_of=_instant(asked.as_of, "as_of", end=True), known_at=_instant(asked.known_at, "known_at", end=True),
             )  # fmt: skip
-            found = [self._scored(space, item, places, own.now()) for item in view.items]
+            scored = [self._scored(space, item, places, own.now()) for item in view.items]
         told = view.coverage
         coverage = Coverage(
             engines=(self._instance,), searched=told.notes, blocked=told.blocked,
             withheld=tuple(Pointer(id=p.id, kind=p.kind, at=p.at) for p in told.withheld),
             notices=(_INCOMPLETE,) if told.notices else (),
         )  # fmt: skip
-        return Found(items=tuple(item for item in found if item is not None), coverage=coverage)
+        return Found(items=tuple(item for item in scored if item is not None), coverage=coverage)
 
     def _scored(
         self, space: Space, item: recalling.Item, places: Mapping[str, Place], now: datetime
@@ -127,7 +139,7 @@ class Builtin:
     def get(self, context: Context, where: OperationContext, item_id: str, *, exact: bool = False) -> Item:
         places = places_of(where)
         with self._reading(context, where, places) as (own, space):
-            home, row = self._found(own, space, item_id, exact=exact)
+            home, row = found(own, space, item_id, exact=exact)
             meet(own, home, [row])
             return self._item(home, row, places, own.now())
 
@@ -141,7 +153,7 @@ class Builtin:
             pages: list[tuple[OpenHome, NoteRow]] = []
             for home in space.homes():
                 home.refresh(own)
-                pages += [(home, row) for row in _heads(home, _keyset(after), limit + 1, own.now())]
+                pages += [(home, row) for row in heads(home, keyset(after), limit + 1, own.now())]
             pages.sort(key=lambda pair: (pair[1].known_from, pair[1].id), reverse=True)
             page = pages[:limit]
             listed: dict[str, Item] = {}
@@ -173,7 +185,7 @@ class Builtin:
             home = space.one()
             home.refresh(own)
             for item_id in new.supersedes:
-                self._in_place(home, item_id, text)
+                in_place(home, item_id, text)
             done = remembering.remember(own, space, _new_note(new, place.scope))
             return self._written(own, home, done.id, places)
 
@@ -182,20 +194,20 @@ class Builtin:
     ) -> Item:
         places = places_of(where)
         with self._reading(context, where, places) as (own, space):
-            home, head = self._found(own, space, item_id)
-            _matches(home, head, if_match)
+            home, head = found(own, space, item_id)
+            refuse_other_state(home, head, if_match)
             meet(own, home, [head])  # its subject comes along
             try:
                 done = remembering.update(own, space, head.id, change.content)
             except ChainConflict as error:
-                raise _changed(error) if if_match is not None else error from None
+                raise changed(error) if if_match is not None else error from None
             return self._written(own, home, done.id, places)
 
     def forget(self, context: Context, where: OperationContext, item_id: str, *, if_match: str | None) -> Gone:
         places = places_of(where)
         with self._reading(context, where, places) as (own, space):
-            home, head = self._found(own, space, item_id)
-            _matches(home, head, if_match)
+            home, head = found(own, space, item_id)
+            refuse_other_state(home, head, if_match)
             done = forget_chain(own, space, home, head.id)
             return Gone(id=head.id, removed=len(done.notes), remains=done.remains)
 
@@ -209,6 +221,84 @@ class Builtin:
                     kept = (f"{len(done.held)} under legal hold: {', '.join(done.held)}",) if done.held else ()
                     return Purged(removed=len(done.notes), remains=(*kept, *done.remains))
         return Purged(removed=0)
+
+    # Beyond the documents
+
+    def history(self, context: Context, where: OperationContext, item_id: str) -> tuple[Lasted, ...]:
+        """The chain of an id, oldest first."""
+        places = places_of(where)
+        with self._reading(context, where, places) as (own, space):
+            home, _ = found(own, space, item_id)
+            links = {
+                link.id: link
+                for link in listing.history(own, Space(own, home.repository.keys, None, None, given=[home]), item_id)
+            }
+            with home.indexes.lock:
+                rows = [row for link in links for row in home.indexes.catalog.by_id(link)[:1]]
+            items = {item.id: item for item in self._told(own, home, rows, places)}
+        return tuple(
+            Lasted(items[link.id], link.head, *_held(link.effective)) for link in links.values() if link.id in items
+        )
+
+    def export(self, context: Context, where: OperationContext, scopes: Sequence[Scope], form: str) -> Exported:
+        """What may be read of these scopes (none: all that may be read), as zip, ndjson or bundle.
+
+        RuleOfTwo; Forbidden for a bundle of a Home that ever held what may not be read.
+        """
+        places = places_of(where, scopes)
+        with self._reading(context, where, places) as (own, space):
+            for home in space.homes():
+                home.refresh(own)
+                pass_guards(own, Call("export", met=space.met(own, home)))
+            given = [one for home in space.homes() for one in self._given(own, home, places)]
+            if form == "bundle":
+                with self._homes.whole(where.tenant, where.project) as whole:
+                    if whole is None:
+                        raise missing()
+                    return as_bundle(own, places, whole)
+            make = as_zip if form == "zip" else as_lines
+            return make(own, places.values(), given)
+
+    def _given(self, own: Context, home: OpenHome, places: Mapping[str, Place]) -> Iterator[Given]:
+        with home.indexes.lock:
+            catalog = home.indexes.catalog
+            every = list(catalog.live_notes())
+            kept = {row.row for row in still_kept(home, every, own.now())}
+            rows = [row for row in every if row.row in kept]
+        meet(own, home, rows)
+        with home.indexes.lock:
+            items = items_of(home.indexes.catalog, rows, self._instance, places, own.now())
+        for row, item in zip(rows, items, strict=True):
+            if (data := home.repository.blob(row.blob)) is not None:
+                yield Given(row, data, item)
+
+    def review(
+        self, context: Context, where: OperationContext, item_id: str, verdict: Literal["accept", "reject"], *,
+        comment: str, reviewer: str, if_match: str | None,
+    ) -> Item:  # fmt: skip
+        """A person's verdict on the exact content of the head; who decided that it is a person stands above."""
+        places = places_of(where)
+        with self._reading(context, where, places) as (own, space):
+            home, head = found(own, space, item_id)
+            refuse_other_state(home, head, if_match)
+            person = replace(own, user=reviewer, person=True)
+            one = Space(person, home.repository.keys, None, None, given=[home])
+            try:
+                decide(person, one, [note_uri(home, head)], verdict, comment=comment or None)
+            except Conflict as error:
+                raise changed(error) from error
+            return self._written(own, home, head.id, places)
+
+    def taint(self, context: Context, where: OperationContext, reason: str) -> tuple[str, ...]:
+        """The session of this call has met something from outside; what it has met by now, as labels. Durable."""
+        with self._reading(context, where, places_of(where), write="project") as (own, space):
+            home = space.one()
+            pass_guards(own, Call("taint", writes=True, text=reason, rules=home.rules))
+            if not reason.strip():
+                raise InvalidInput("No reason was given.", remedy="Say what brought the outside content in.")
+            told = replace(own, person=False)
+            home.sessions.raise_taint(told, [Root("tool", where.agent, " ".join(reason.split())[:500])])
+            return space.met(told, home).taint.labels
 
     # Between
 
@@ -226,35 +316,12 @@ class Builtin:
                 why=f"The disk answers: {error.strerror or 'an error'}.",
             ) from error
 
-    def _found(self, own: Context, space: Space, item_id: str, *, exact: bool = False) -> tuple[OpenHome, NoteRow]:
-        """The Home and the note that an id means; NotFound, the same for what is nowhere and what is another's."""
-
-        def look(home: OpenHome) -> NoteRow | None:
-            home.refresh(own)
-            with home.indexes.lock:
-                kept = {row.id for row in still_kept(home, home.indexes.catalog.component(item_id), own.now())}
-                if exact:
-                    return next((row for row in home.indexes.catalog.by_id(item_id) if row.id in kept), None)
-                head = the_head(home, item_id) if kept else None
-            return head if head is not None and head.id in kept else None
-
-        found = first_found(space.homes(), look) if is_note_id(item_id) else None
-        if found is None:
-            raise _missing()
-        return found
-
-    def _in_place(self, home: OpenHome, item_id: str, place: str) -> None:
-        with home.indexes.lock:
-            rows = home.indexes.catalog.by_id(item_id) if is_note_id(item_id) else []
-        if not any(belongs_to(row.scope, row.owner) == place for row in rows):
-            raise _missing()
-
     def _written(self, own: Context, home: OpenHome, item_id: str, places: Mapping[str, Place]) -> Item:
         home.indexes.catch_up()
         with home.indexes.lock:
             row = next(iter(home.indexes.catalog.by_id(item_id)), None)
         if row is None:
-            raise _missing()  # somebody has forgotten it in the same moment
+            raise missing()  # somebody has forgotten it in the same moment
         return self._item(home, row, places, own.now())
 
     def _item(self, home: OpenHome, row: NoteRow, places: Mapping[str, Place], now: datetime) -> Item:
@@ -265,50 +332,8 @@ class Builtin:
 _INCOMPLETE = "Something of the indexes could not be used; the answer may miss what they would have found."
 
 
-def _missing() -> NotFound:
-    return NotFound("There is no such memory here.", remedy="A list or a recall shows the ids of what there is.")
-
-
-def _matches(home: OpenHome, head: NoteRow, if_match: str | None) -> None:
-    """PreconditionFailed when the head is not in the state that the caller has seen."""
-    with home.indexes.lock:
-        same = if_match is None or if_match == etag_of(home.indexes.catalog, head)
-    if not same:
-        raise _changed(None)
-
-
-def _changed(cause: Exception | None) -> PreconditionFailed:
-    error = PreconditionFailed(
-        "The memory is not as you have seen it.", why="It was changed since.", remedy="Read it again, then decide."
-    )
-    error.__cause__ = cause
-    return error
-
-
-def _heads(home: OpenHome, before: tuple[int, str] | None, limit: int, now: datetime) -> list[NoteRow]:
-    """The newest heads of what this reader's Home shows, without those whose retention has ended."""
-    found: list[NoteRow] = []
-    with home.indexes.lock:
-        catalog = home.indexes.catalog
-        superseded = catalog.superseded()
-        while len(found) < limit:
-            rows = newest(catalog, (), before, max(limit, _BATCH))
-            gone = ended(catalog, now, [row.id for row in rows])
-            heads = (r for r in rows if r.id not in superseded or is_head(catalog, r.id))
-            found += [row for row in heads if row.id not in gone]
-            if len(rows) < max(limit, _BATCH):
-                break
-            before = int(rows[-1].known_from.timestamp()), rows[-1].id
-    return found[:limit]
-
-
-def _keyset(after: tuple[str, str] | None) -> tuple[int, str] | None:
-    if after is None:
-        return None
-    at, item_id = after
-    if not at.isascii() or not at.isdigit() or len(at) > 15:
-        raise InvalidInput("This is no place in a list.", remedy="Give the cursor as the page before gave it.")
-    return int(at), item_id
+def _held(interval: Interval | None) -> tuple[str | None, str | None]:
+    return (None, None) if interval is None else (time_or_none(interval.start), time_or_none(interval.end))
 
 
 def _instant(text: str | None, what: str, *, end: bool = False) -> datetime | None:

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoranda.trust import _formats, _hints
-from memoranda.trust._hints import CARD, DIGIT, IBAN, OF_12, OF_20, OF_24, held_in
+from memoranda.trust._hints import CARD, DIGIT, IBAN, OF_12, OF_20, OF_24, held_by, held_in
 from memoranda.trust.numbers import cards, ibans
-from memoranda.trust.secrets import find_secrets  # noqa: F401 - imports all rules
+from memoranda.trust.secrets import find_secrets
 from tests.trust.secret_cases import HONEST, SECRET, cases
 
 # Those of all rules, which asked for them when they were imported.
@@ -29,7 +29,12 @@ texts = st.one_of(
 
 
 def check(text: str) -> None:
-    low, held, words = text.lower(), held_in(text.split()), text.split()
+    for held in (held_in(text.split()), held_by(text)):
+        _check(text, held)
+
+
+def _check(text: str, held: int) -> None:
+    low, words = text.lower(), text.split()
     for bit, hint in _ANYWHERE:
         assert held & bit or hint not in low, hint
     for bit, hint in _BEGINNINGS:  # where no letter or digit is before it
@@ -53,6 +58,17 @@ def test_no_case_loses_a_hint() -> None:
 @settings(deadline=None)
 def test_a_text_holds_every_hint_that_it_shows(text: str) -> None:
     check(text)
+
+
+@given(texts)
+@settings(deadline=None)
+def test_a_text_that_comes_alone_is_judged_like_one_of_many(text: str) -> None:
+    assert find_secrets(text, alone=True) == find_secrets(text)
+
+
+def test_no_case_is_judged_otherwise_when_it_comes_alone() -> None:
+    for text in _TEXTS:
+        assert find_secrets(text, alone=True) == find_secrets(text)
 
 
 def test_cards_and_accounts_are_seen_however_they_are_grouped() -> None:

@@ -45,11 +45,14 @@ class Rules:
         return not standing or not {("refuse", "personal_data"), ("refuse", f"personal_data {agent}")} & standing.keys()
 
 
-def refuse_secrets(fields: Iterable[tuple[str, str]], rules: Rules | None = None) -> None:
-    """SecretRefused when one of these (name, text) pairs holds a secret that nobody has allowed."""
+def refuse_secrets(fields: Iterable[tuple[str, str]], rules: Rules | None = None, *, alone: bool = False) -> None:
+    """SecretRefused when one of these (name, text) pairs holds a secret that nobody has allowed.
+
+    `alone`: they are those of one call, and not of one of many files.
+    """
     for name, text in fields:
-        secrets = _short(text) if len(text) <= _SHORT else find_secrets(text)
-        for found in _not_allowed(text, secrets, rules):
+        secrets = _short(text) if len(text) <= _SHORT else find_secrets(text, alone=alone)
+        for found in _not_allowed(text, secrets, rules) if secrets else ():
             raise SecretRefused(
                 f"The {name} holds what looks like a secret.", why=_told(found), remedy=_remedy(text, found, rules)
             )

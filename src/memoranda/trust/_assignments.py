@@ -120,17 +120,17 @@ _IS = lazy(r"[ \t](?:is|was|as|est|comme|for)[ \t]", 2)  # without which that is
 _ENDS = lazy(r"[.!?;,)]*\s*(?:$|\n|[.!?;)](?:\s|$)|,? (?:and|but|so|for|et|mais|pour)\b)", 2)
 
 
-_NAMES_OF_SECRETS = anywhere(*(core for core, _, _ in _CORES))
+NAMES = anywhere(*(core for core, _, _ in _CORES))
 
 
 def find(text: str, low: str, held: int) -> Iterator[Hit]:
     """What names of secrets lead to. `low` is the text in lower case, of the same length, `held` are its hints."""
-    if not held & _NAMES_OF_SECRETS.mask:
+    if not held & NAMES.mask:
         return
     settled: set[int] = set()  # where names begin that led to something: they hold one secret, whatever else they say
     keys: set[int] = set()  # where names of keys begin that led to none: a weak sign leads to less
     begins: dict[int, int] = {}  # where the name of a core begins: `key` is looked for twice
-    for (core, kind, whole), (bit, _) in zip(_CORES, _NAMES_OF_SECRETS.each, strict=True):
+    for (core, kind, whole), (bit, _) in zip(_CORES, NAMES.each, strict=True):
         at = low.find(core) if held & bit else -1
         while at >= 0:
             match = whole.match(low, at)

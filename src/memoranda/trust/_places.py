@@ -94,6 +94,7 @@ _TOOLS = anywhere(
         "contribsys", "directoryentry(", "username",
     ),
 )  # fmt: skip
+ASKED = OF_12 | _TOOLS.mask  # without one of these there is nothing to find
 
 
 def find(text: str, low: str, held: int) -> Iterator[Hit]:

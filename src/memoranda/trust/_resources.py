@@ -41,14 +41,14 @@ _RULES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
          r"(?P<value>[^\s\"'#$]{3,64})"),
     )
 )  # fmt: skip
-_HINTS = anywhere(*(hint for _, hint, _ in _RULES), beginning=[hint for _, hint, _ in _RULES if hint != "twitter"])
+HINTS = anywhere(*(hint for _, hint, _ in _RULES), beginning=[hint for _, hint, _ in _RULES if hint != "twitter"])
 
 
 def find(text: str, held: int) -> Iterator[Hit]:
     """Names of an account's things; `held` are the text's hints."""
-    if not held & _HINTS.mask:
+    if not held & HINTS.mask:
         return
-    for (kind, _, pattern), (bit, _) in zip(_RULES, _HINTS.each, strict=True):
+    for (kind, _, pattern), (bit, _) in zip(_RULES, HINTS.each, strict=True):
         if held & bit:
             for match in pattern.finditer(text):
                 if not is_variable(match["value"]):

@@ -56,11 +56,12 @@ _PHRASE = lazy(
     r"[^\n]{0,60}?[:=\n][\s\"'`]{0,4}(?P<value>(?:(?:\d{1,2}[.)]\s?)?[a-zà-ÿ]{3,10}[\s,]{1,3}){11,23}[a-zà-ÿ]{3,10})",
     re.IGNORECASE,
 )
+ASKED = _ACCOUNTS.mask | _ROOTS.mask | _PINS.mask | _BACKUPS.mask | _PHRASES.mask  # without these nothing is found
 
 
 def find(text: str, low: str, digits: int, held: int) -> Iterator[Hit]:
     """What people write down. `low` is the text in lower case, `digits` how many digits it has, `held` its hints."""
-    if digits:
+    if digits and held & (_ACCOUNTS.mask | _ROOTS.mask):
         yield from _pairs(text, low, held, _ACCOUNTS, _PAIR)
         yield from _pairs(text, low, held, _ROOTS, _ROOT)
     if digits >= 3:

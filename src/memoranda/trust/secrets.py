@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _resources, _told
-from memoranda.trust._hints import CARD, DIGIT, IBAN, MIXED, OF_20, OF_24, held_in
+from memoranda.trust._hints import CARD, DIGIT, IBAN, MIXED, OF_20, OF_24, held_by, held_in
 from memoranda.trust._values import is_code, is_dummy, is_ordinary, is_place, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
@@ -41,14 +41,17 @@ class Secret:
     column: int
 
 
-def find_secrets(text: str) -> tuple[Secret, ...]:
-    """Every secret in the text, in its order, none inside another."""
+def find_secrets(text: str, *, alone: bool = False) -> tuple[Secret, ...]:
+    """Every secret in the text, in its order, none inside another. `alone`: it comes by itself, not in a row."""
     if len(text) < 5:
         return ()
     folded = fold(text)
-    held = held_in(folded.text.split())
+    held = held_by(folded.text) if alone else held_in(folded.text.split())
     found = list(_find(folded.text, held))
-    found.extend(_unwrapped(folded.text, held, found))
+    if held & OF_24 or "%" in text:
+        found.extend(_unwrapped(folded.text, held, found))
+    if not found:
+        return ()
     if folded.origin is not None:
         found = [(kind, *folded.span(start, end)) for kind, start, end in found]
     return tuple(_placed(text, found))
@@ -79,13 +82,16 @@ def _find(text: str, held: int) -> Iterator[Hit]:
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     data = text.encode("utf-8", "replace") if held & DIGIT else b""
     digits = len(data) - len(data.translate(None, b"0123456789"))
-    named = list(_assignments.find(text, low, held))
+    named = list(_assignments.find(text, low, held)) if held & _assignments.NAMES.mask else []
     if held & _TOKENS or "=" in text or ":" in text:  # no maker's token is shorter, and none of letters alone
         yield from _known_makers(text, [(start, end) for _, start, end in named])
-    yield from _places.find(text, low, held)
-    yield from _told.find(text, low, digits, held)
+    if held & _places.ASKED:
+        yield from _places.find(text, low, held)
+    if held & _told.ASKED:
+        yield from _told.find(text, low, digits, held)
     yield from named
-    yield from _resources.find(text, held)
+    if held & _resources.HINTS.mask:
+        yield from _resources.find(text, held)
     if held & OF_20:
         yield from _formats.find(text)
     if digits >= 12 and held & CARD:

@@ -1,0 +1,331 @@
+"""The registry from outside: tenants, users, teams, agents, tokens, relations, floors and freezes.
+
+Who may: a platform administrator adds and removes tenants, and the first user of a tenant that has none; a tenant
+administrator everything in the own tenant; a user tokens of their own and for the agents that they own; a developer
+agents of their own; a security officer floors and freezes. An agent's credential does none of it. Nothing here reads a
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from memoranda.errors import Forbidden, NotFound
+from memoranda.governance.identity import Token
+from memoranda.governance.policies import Floor
+from memoranda.governance.registry import PLATFORM_ADMIN, Agent, Team, Tenant, User
+from memoranda.governance.relations import Tuple, agent_name, tuple_of_member, tuples_of_agent, tuples_of_tenant
+from memoranda.service.caller import Caller, actor
+from memoranda.service.desk import Desk
+from memoranda.service.pipeline import told
+
+T = TypeVar("T")
+_ADMIN, _OFFICER = "tenant_admin", "security_officer"
+
+
+# Tenants
+
+
+def add_tenant(desk: Desk, caller: Caller, tenant: str, name: str = "", organization: str | None = None) -> Tenant:
+    """A new customer."""
+
+    def add() -> Tenant:
+        _may(caller, PLATFORM_ADMIN in caller.identity.roles)
+        made = desk.registry.add_tenant(caller.context, tenant, name, organization)
+        desk.relations.write(add=tuples_of_tenant(tenant))
+        return made
+
+    return _changed(desk, caller, "add_tenant", add)
+
+
+def tenants(desk: Desk, caller: Caller) -> Sequence[Tenant]:
+    """All of them, for a platform administrator; for others their own."""
+
+    def read() -> Sequence[Tenant]:
+        if caller.identity.tenant is not None:
+            return [desk.registry.tenant(caller.identity.tenant)]
+        _may(caller, PLATFORM_ADMIN in caller.identity.roles)
+        return desk.registry.tenants()
+
+    return told(desk, caller, "list_tenants", read)
+
+
+def remove_tenant(desk: Desk, caller: Caller, tenant: str) -> None:
+    """Takes a tenant out of the registry; what its Homes and the audit hold stays."""
+
+    def remove() -> None:
+        _may(caller, PLATFORM_ADMIN in caller.identity.roles)
+        agents = desk.registry.agents(tenant)
+        desk.registry.remove_tenant(tenant)
+        held = [one for agent in agents for one in desk.relations.read(object=agent_name(tenant, agent.id))]
+        desk.relations.write(remove=[*held, *tuples_of_tenant(tenant)])
+
+    _changed(desk, caller, "remove_tenant", remove)
+
+
+# Users and teams
+
+
+def add_user(desk: Desk, caller: Caller, user: str, roles: tuple[str, ...] = (), tenant: str | None = None) -> User:
+    """A user of the caller's tenant, or with `tenant` the first one of a tenant that has none."""
+
+    def add() -> User:
+        if caller.identity.tenant is not None:
+            return desk.registry.add_user(caller.context, _own(caller, _ADMIN), user, roles)
+        _may(caller, PLATFORM_ADMIN in caller.identity.roles)
+        if tenant is not None and desk.registry.users(tenant):
+            raise Forbidden(
+                "This tenant has users already.",
+                why="A platform administrator adds the first one only.",
+                remedy="Ask the tenant's administrator.",
+            )
+        return desk.registry.add_user(caller.context, tenant, user, roles)
+
+    return _changed(desk, caller, "add_user", add)
+
+
+def users(desk: Desk, caller: Caller) -> Sequence[User]:
+    return told(desk, caller, "list_users", lambda: desk.registry.users(_own(caller, _ADMIN, _OFFICER, "auditor")))
+
+
+def remove_user(desk: Desk, caller: Caller, user: str) -> None:
+    """With all tokens that act for this user, out of all teams, and out of all relations."""
+
+    def remove() -> None:
+        tenant = _own(caller, _ADMIN)
+        desk.registry.remove_user(tenant, user)
+        desk.relations.write(remove=desk.relations.read(user=f"user:{tenant}/{user}"))
+
+    _changed(desk, caller, "remove_user", remove)
+
+
+def add_team(desk: Desk, caller: Caller, team: str, members: tuple[str, ...] = ()) -> Team:
+    """A new team, or the same one with these members from now on."""
+
+    def add() -> Team:
+        tenant = _own(caller, _ADMIN)
+        before = next((one.members for one in desk.registry.teams(tenant) if one.id == team), frozenset[str]())
+        made = desk.registry.add_team(caller.context, tenant, team, members)
+        desk.relations.write(
+            add=[tuple_of_member(tenant, team, user) for user in sorted(made.members - before)],
+            remove=[tuple_of_member(tenant, team, user) for user in sorted(before - made.members)],
+        )
+        return made
+
+    return _changed(desk, caller, "add_team", add)
+
+
+def teams(desk: Desk, caller: Caller) -> Sequence[Team]:
+    return told(desk, caller, "list_teams", lambda: desk.registry.teams(_own(caller, _ADMIN, _OFFICER, "auditor")))
+
+
+def remove_team(desk: Desk, caller: Caller, team: str) -> None:
+    def remove() -> None:
+        tenant = _own(caller, _ADMIN)
+        before = desk.registry.team(tenant, team).members
+        desk.registry.remove_team(tenant, team)
+        desk.relations.write(remove=[tuple_of_member(tenant, team, user) for user in sorted(before)])
+
+    _changed(desk, caller, "remove_team", remove)
+
+
+# Agents
+
+
+def add_agent(desk: Desk, caller: Caller, agent: str, project: str, owner: str | None = None, name: str = "") -> Agent:
+    """A new agent, or the same one with another project, owner or name. A developer adds agents of their own."""
+
+    def add() -> Agent:
+        tenant = _own(caller, _ADMIN, "developer")
+        before = next((one for one in desk.registry.agents(tenant) if one.id == agent), None)
+        who = owner or caller.identity.user
+        if _ADMIN not in caller.identity.roles:
+            _may(caller, who == caller.identity.user and (before is None or before.owner == who))
+        made = desk.registry.add_agent(caller.context, tenant, agent, project, who, name)
+        gone = () if before is None or before.owner == who else tuples_of_agent(tenant, agent, before.owner)[1:]
+        desk.relations.write(add=tuples_of_agent(tenant, agent, who), remove=gone)
+        return made
+
+    return _changed(desk, caller, "add_agent", add)
+
+
+def agents(desk: Desk, caller: Caller) -> Sequence[Agent]:
+    roles = (_ADMIN, "developer", _OFFICER, "auditor")
+    return told(desk, caller, "list_agents", lambda: desk.registry.agents(_own(caller, *roles)))
+
+
+def remove_agent(desk: Desk, caller: Caller, agent: str) -> None:
+    """With its tokens, policies and relations; what it remembered stays."""
+
+    def remove() -> None:
+        tenant = _mine(desk, caller, agent)
+        desk.registry.remove_agent(tenant, agent)
+        desk.relations.write(remove=desk.relations.read(object=agent_name(tenant, agent)))
+
+    _changed(desk, caller, "remove_agent", remove)
+
+
+def _mine(desk: Desk, caller: Caller, agent: str) -> str:
+    """The caller's tenant, when the caller owns this agent of it or administers it."""
+    tenant = _tenant(caller)
+    owned = desk.registry.agent(tenant, agent).owner == caller.identity.user and caller.identity.kind == "user"
+    _may(caller, owned or _ADMIN in caller.identity.roles)
+    return tenant
+
+
+# Tokens
+
+
+def issue_token(
+    desk: Desk,
+    caller: Caller,
+    user: str | None = None,
+    agent: str | None = None,
+    roles: tuple[str, ...] | None = None,
+    expires_at: datetime | None = None,
+    name: str = "",
+) -> tuple[str, str]:
+    """A token's id and its secret, which is shown this once.
+
+    Everybody may have tokens of their own, and for the agents that they own; those of others are for an administrator.
+    """
+
+    def issue() -> tuple[str, str]:
+        own, who = caller.identity, user or caller.identity.user
+        if own.tenant is None:
+            _may(caller, who == own.user or PLATFORM_ADMIN in own.roles)
+        elif agent is not None:
+            _mine(desk, caller, agent)
+            _may(caller, who == own.user or _ADMIN in own.roles)
+        else:
+            _may(caller, who == own.user or _ADMIN in own.roles)
+        narrowed = roles
+        if who == own.user and agent is None and _ADMIN not in own.roles:  # a narrowed token makes no wider one
+            narrowed = tuple(own.roles if roles is None else own.roles & set(roles))
+        return desk.tokens.issue(caller.context, own.tenant, who, agent, narrowed, expires_at, name)
+
+    return _changed(desk, caller, "issue_token", issue)
+
+
+def first_token(desk: Desk, caller: Caller, tenant: str, user: str) -> tuple[str, str]:
+    """The first token of a tenant's first user, for a platform administrator who has just added both."""
+
+    def issue() -> tuple[str, str]:
+        _may(caller, caller.identity.tenant is None and PLATFORM_ADMIN in caller.identity.roles)
+        if desk.tokens.list(tenant) or len(desk.registry.users(tenant)) != 1:
+            raise Forbidden("This tenant has its users and tokens already.", remedy="Ask the tenant's administrator.")
+        return desk.tokens.issue(caller.context, tenant, user)
+
+    return _changed(desk, caller, "issue_token", issue)
+
+
+def tokens(desk: Desk, caller: Caller) -> Sequence[Token]:
+    """The caller's own; an administrator's tenant's. Never a secret."""
+
+    def read() -> Sequence[Token]:
+        own = caller.identity
+        _may(caller, own.kind == "user")
+        found = desk.tokens.list(own.tenant)
+        everybody = own.roles & {_ADMIN, _OFFICER, "auditor", PLATFORM_ADMIN}
+        return found if everybody else [token for token in found if token.user == own.user]
+
+    return told(desk, caller, "list_tokens", read)
+
+
+def revoke_token(desk: Desk, caller: Caller, token_id: str) -> None:
+    """Counts from the next call on."""
+
+    def revoke() -> None:
+        own = caller.identity
+        found = next((token for token in desk.tokens.list(own.tenant) if token.id == token_id), None)
+        if found is None:
+            raise NotFound("No such token.")
+        _may(caller, found.user == own.user or bool(own.roles & {_ADMIN, _OFFICER, PLATFORM_ADMIN}))
+        desk.tokens.revoke(caller.context, own.tenant, token_id)
+
+    _changed(desk, caller, "revoke_token", revoke)
+
+
+# Relations
+
+
+def write_relations(desk: Desk, caller: Caller, agent: str, add: Sequence[Tuple], remove: Sequence[Tuple]) -> None:
+    """Grants on an agent and takes back; for its owner and the tenant's administrator. Tuples name this agent only."""
+
+    def write() -> None:
+        at = agent_name(_mine(desk, caller, agent), agent)
+        for one in (*add, *remove):
+            _may(caller, one.object == at and one.relation in ("viewer", "editor", "can_invoke"))
+        desk.relations.write(add=add, remove=remove)
+
+    _changed(desk, caller, "write_relations", write)
+
+
+def relations(desk: Desk, caller: Caller, agent: str) -> Sequence[Tuple]:
+    """What is granted on an agent."""
+    return told(
+        desk, caller, "list_relations",
+        lambda: desk.relations.read(object=agent_name(_mine(desk, caller, agent), agent)),
+    )  # fmt: skip
+
+
+# Floors and freezes
+
+
+def floor(desk: Desk, caller: Caller) -> Floor:
+    return told(desk, caller, "get_floor", lambda: desk.policies.floor(_own(caller, _ADMIN, _OFFICER, "auditor")))
+
+
+def set_floor(desk: Desk, caller: Caller, wanted: Floor) -> Floor:
+    """Holds for every agent of the tenant from the next call on."""
+
+    def put() -> Floor:
+        tenant = _own(caller, _ADMIN, _OFFICER)
+        desk.policies.set_floor(caller.context, tenant, wanted, actor(caller.identity))
+        return desk.policies.floor(tenant)
+
+    return _changed(desk, caller, "set_floor", put)
+
+
+def freeze(desk: Desk, caller: Caller, agent: str | None = None) -> None:
+    """Stops all writes of an agent, or of the tenant, at once."""
+
+    def stop() -> None:
+        desk.registry.freeze(caller.context, _own(caller, _OFFICER), agent, by=actor(caller.identity))
+
+    _changed(desk, caller, "freeze", stop)
+
+
+def thaw(desk: Desk, caller: Caller, agent: str | None = None) -> None:
+    _changed(desk, caller, "thaw", lambda: desk.registry.thaw(_own(caller, _OFFICER), agent))
+
+
+# Who may
+
+
+def _changed(desk: Desk, caller: Caller, operation: str, work: Callable[[], T]) -> T:
+    return told(desk, caller, operation, work, writes=True)
+
+
+def _own(caller: Caller, *roles: str) -> str:
+    """The caller's tenant, when the caller is a person with one of these roles in it."""
+    tenant = _tenant(caller)
+    _may(caller, bool(caller.identity.roles & set(roles)))
+    return tenant
+
+
+def _tenant(caller: Caller) -> str:
+    if caller.identity.tenant is None:
+        raise Forbidden("This caller belongs to no tenant.", remedy="Use a credential of the tenant that is meant.")
+    return caller.identity.tenant
+
+
+def _may(caller: Caller, allowed: bool) -> None:
+    if caller.identity.kind != "user" or not allowed:
+        raise Forbidden(
+            "The caller may not do this.",
+            why="It is for a person with another role, or for the owner.",
+            remedy="docs/service.md says who may do what.",
+        )

@@ -1,0 +1,64 @@
+"""Everything that the operations of the service need, put together once at its start by a face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memoranda.engines.builtin import Builtin
+from memoranda.engines.contract import KNOWLEDGE, OperationContext, PolicyVersion
+from memoranda.engines.provider import MemoryEngine
+from memoranda.governance.audit import Audit
+from memoranda.governance.decisions import Decisions
+from memoranda.governance.identity import Authenticator, Tokens
+from memoranda.governance.injection import Filter
+from memoranda.governance.instances import Instances
+from memoranda.governance.policies import Policies
+from memoranda.governance.registry import Registry
+from memoranda.governance.relations import Relations
+from memoranda.governance.replays import Replays
+
+if TYPE_CHECKING:
+    from memoranda.home.keys import Keys
+    from memoranda.state.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The parts of one running service. `engine_of` gives the engine of a declared instance by its id."""
+
+    database: Database
+    keys: Keys
+    registry: Registry
+    tokens: Tokens
+    authenticators: tuple[Authenticator, ...]
+    policies: Policies
+    instances: Instances
+    relations: Relations
+    decisions: Decisions
+    injection: Filter
+    replays: Replays
+    audit: Audit
+    builtin: Builtin
+    engine_of: Callable[[str], MemoryEngine]
+    environment: str = "production"
+
+    def engine_for(self, current: PolicyVersion, capability: str, where: OperationContext) -> MemoryEngine:
+        """The engine that an operation goes to by the policy in force.
+
+        The memory of a session is always builtin's. With `hybrid` a memory goes to Mem0 and knowledge to Cognee.
+        """
+        scope = where.writes.scope if where.writes else where.scope
+        if current.engine == "builtin" or (scope == "session" and capability not in KNOWLEDGE):
+            return self.builtin
+        if current.engine == "hybrid":
+            instance = current.cognee_instance if capability in KNOWLEDGE else current.mem0_instance
+        else:
+            instance = current.mem0_instance if current.engine == "mem0" else current.cognee_instance
+        return self.engine_of(instance or current.engine)
+
+    def close(self) -> None:
+        self.builtin.close()
+        self.audit.close()
+        self.database.close()

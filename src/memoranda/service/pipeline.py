@@ -1,0 +1,106 @@
+"""The one path of an operation: guards, the audit's intent, the engine, the audit's outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
+
+from memoranda.context import Context
+from memoranda.errors import Conflict, Forbidden, InvalidInput, MemorandaError, NotFound, Refused
+from memoranda.governance.audit import Audit, AuditEvent
+from memoranda.service.caller import Caller, actor
+from memoranda.service.case import Case
+from memoranda.service.desk import Desk
+from memoranda.service.guards import SERVICE_GUARDS, Guard
+
+T = TypeVar("T")
+_DENIALS = (Refused, NotFound, InvalidInput, Conflict)  # the caller was told no; everything else failed
+
+
+class Telling(Protocol):
+    """Gives the event of a call as it stands, with what came of it."""
+
+    def __call__(self, *, outcome: str = "", code: str | None = None) -> AuditEvent: ...
+
+
+def perform(
+    case: Case,
+    work: Callable[[Case], T],
+    *,
+    items: Callable[[T], Iterable[str]] = lambda _: (),
+    guards: tuple[Guard, ...] = SERVICE_GUARDS,
+) -> T:
+    """Does `work` once every guard has passed, and tells the audit what came of it; `items` gives the ids concerned.
+
+    Raises:
+        MemorandaError: what a guard or the engine objected; it stands in the audit, by its code.
+    """
+    audit, context = case.desk.audit, case.caller.context
+    try:
+        for guard in guards:
+            guard(case)
+    except MemorandaError as error:
+        audit.note(context, case.event(outcome=outcome_of(error), code=error.code))
+        raise
+
+    def done() -> T:
+        answer = work(case)
+        case.items = tuple(items(answer))
+        return answer
+
+    return recorded(audit, context, case.event, done, writes=case.writes)
+
+
+def recorded(audit: Audit, context: Context, event: Telling, work: Callable[[], T], *, writes: bool) -> T:
+    """Does something on record.
+
+    A change is announced before it is begun, so that neither it nor its record can be lost to a crash; a read is one
+    line, written before its answer is given back.
+    """
+    intent = audit.begin(context, event()) if writes else None
+
+    def end(outcome: str, code: str | None = None) -> None:
+        if intent is None:
+            audit.note(context, event(outcome=outcome, code=code))
+        else:
+            audit.finish(context, intent, event(outcome=outcome, code=code))
+
+    try:
+        answer = work()
+    except BaseException as error:
+        end(outcome_of(error), error.code if isinstance(error, MemorandaError) else MemorandaError.code)
+        raise
+    end("success")
+    return answer
+
+
+def told(
+    desk: Desk, caller: Caller, operation: str, work: Callable[[], T], engine: str | None = None, *,
+    writes: bool = False,
+) -> T:  # fmt: skip
+    """Does something that concerns no single agent's memory, on record."""
+    identity = caller.identity
+
+    def event(*, outcome: str = "", code: str | None = None) -> AuditEvent:
+        return AuditEvent(
+            operation, tenant=identity.tenant, organization=identity.organization, user=identity.user,
+            agent=identity.agent, actor=actor(identity), engine=engine, outcome=outcome, code=code,
+            request_id=caller.request_id,
+        )  # fmt: skip
+
+    return recorded(desk.audit, caller.context, event, work, writes=writes)
+
+
+def needs(caller: Caller, *roles: str) -> None:
+    """Forbidden unless the caller has one of these roles."""
+    if not caller.identity.roles & set(roles):
+        raise Forbidden(
+            "The caller does not have the role that this asks for.",
+            why=f"It is for {' or '.join(sorted(roles))}.",
+            remedy="Use a credential that has it.",
+        )
+
+
+def outcome_of(error: BaseException) -> str:
+    """`deny` for what the caller was refused, `failure` for what did not work."""
+    return "deny" if isinstance(error, _DENIALS) else "failure"

@@ -101,6 +101,22 @@ class Policies:
             known[tenant, agent, "bounded"] = found
         return found
 
+    def sharing_with(self, tenant: str, agent: str) -> frozenset[str]:
+        """The other agents of the tenant whose policies in force name this one in `shared_with`."""
+        known = self._remembered.now()
+        found: frozenset[str] | None = known.get((tenant, agent, "sharing"))
+        if found is None:
+            with self._database.read(tenant) as connection:
+                others = connection.execute(select(t.agents.c.id).where(t.agents.c.tenant == tenant)).scalars().all()
+            found = known[tenant, agent, "sharing"] = frozenset(
+                other
+                for other in others
+                if other != agent
+                and agent in (policy := self.in_force(tenant, other).policy).shared_with
+                and "shared" in policy.modes
+            )
+        return found
+
     def versions(self, tenant: str, agent: str, *, limit: int = 100, before: int | None = None) -> list[PolicyVersion]:
         """As they were written, newest first; `before` a version, for the next page."""
         of = select(t.policies).where(t.policies.c.tenant == tenant, t.policies.c.agent == agent)

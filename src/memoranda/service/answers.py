@@ -11,12 +11,17 @@ from memoranda.engines.contract import (
     EngineName,
     InstanceCapabilities,
     Item,
+    ItemId,
     Model,
+    Name,
     PolicyVersion,
     ProviderName,
+    Scope,
     ScoredItem,
+    SessionId,
 )
 
+Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:@+-]{1,128}$")]
 Reason = Annotated[str, StringConstraints(max_length=500)]
 
 
@@ -130,7 +135,58 @@ class CredentialSet(Model):
     set: bool
 
 
+class AuditQuery(Model):
+    """Which events are wanted; what is left out does not count. `item` asks who touched one memory."""
+
+    operation: Word | None = None
+    outcome: Literal["success", "deny", "failure"] | None = None
+    code: Word | None = None
+    user: Name | None = None
+    agent: Name | None = None
+    session: SessionId | None = None
+    scope: Scope | None = None
+    team: Name | None = None
+    project: Name | None = None
+    engine: Name | None = None
+    actor: Word | None = None
+    request_id: Word | None = None
+    item: ItemId | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+class AuditEntry(Model):
+    """One event: names, ids and codes; never a word of what was asked or kept. No outcome: it is still under way."""
+
+    id: str
+    at: str
+    operation: str
+    tenant: str | None
+    organization: str | None
+    project: str | None
+    user: str | None
+    agent: str | None
+    session: str | None
+    scope: str | None
+    team: str | None
+    actor: str | None
+    engine: str | None
+    decision: str | None
+    outcome: str | None
+    code: str | None
+    items: tuple[str, ...]
+    request_id: str | None
+
+
+class AuditPage(Model):
+    """Events, newest first."""
+
+    events: tuple[AuditEntry, ...]
+    next_cursor: str | None = None
+
+
 __all__ = [
+    "AuditEntry", "AuditPage", "AuditQuery",
     "Budget", "CredentialSet", "Engines", "History", "Instance", "InstanceCapabilities", "Link", "Page",
     "PolicyVersions", "Reason", "RecallAnswer", "RestoreRequest", "ReviewRequest", "SearchAnswer", "Segment",
     "TaintAnswer", "TaintRequest",

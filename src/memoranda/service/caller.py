@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memoranda.context import Context
 from memoranda.errors import Forbidden, MemorandaError, Unauthenticated
-from memoranda.governance.audit import AuditEvent
+from memoranda.governance.audit import AuditEvent, Outcome
 from memoranda.governance.identity import PREFIX, Identity
 from memoranda.service.desk import Desk
 
@@ -38,7 +38,7 @@ def authenticate(desk: Desk, context: Context, bearer: str | None, request_id: s
             return Caller(context, desk.tokens.authenticate(context, bearer), request_id)
         return Caller(context, _by_others(desk, context, bearer), request_id)
     except MemorandaError as error:
-        outcome = "deny" if isinstance(error, Unauthenticated) else "failure"
+        outcome: Outcome = "deny" if isinstance(error, Unauthenticated) else "failure"
         desk.audit.note(context, AuditEvent("authenticate", outcome=outcome, code=error.code, request_id=request_id))
         raise
 
@@ -55,9 +55,14 @@ def _by_others(desk: Desk, context: Context, bearer: str) -> Identity:
 
 
 def actor(identity: Identity) -> str:
-    """How relations and the audit name the caller: `user:acme/ana`, `agent:acme/cleo`."""
+    """How relations name the caller: `user:acme/ana`, `agent:acme/cleo`."""
     name = identity.agent if identity.kind == "agent" else identity.user
     return f"{'agent' if identity.kind == 'agent' else 'user'}:{identity.tenant or '-'}/{name}"
+
+
+def credential(identity: Identity) -> str:
+    """By which credential somebody acts, for the audit: `user:tok_…`."""
+    return f"{identity.kind}:{identity.token_id}" if identity.token_id else identity.kind
 
 
 def refuse_claims(desk: Desk, caller: Caller, claims: Mapping[str, str]) -> None:
@@ -79,8 +84,8 @@ def refuse_claims(desk: Desk, caller: Caller, claims: Mapping[str, str]) -> None
             desk.audit.note(
                 caller.context,
                 AuditEvent(
-                    "claim", tenant=identity.tenant, user=identity.user, agent=identity.agent, actor=actor(identity),
-                    outcome="deny", code=Forbidden.code, request_id=caller.request_id,
+                    "claim", tenant=identity.tenant, user=identity.user, agent=identity.agent,
+                    actor=credential(identity), outcome="deny", code=Forbidden.code, request_id=caller.request_id,
                 ),
             )  # fmt: skip
             raise Forbidden(

@@ -8,10 +8,10 @@ from typing import Literal
 from memoranda.context import Context
 from memoranda.engines.contract import OperationContext, PolicyVersion, Scope
 from memoranda.engines.provider import MemoryEngine
-from memoranda.governance.audit import AuditEvent
+from memoranda.governance.audit import AuditEvent, Outcome
 from memoranda.governance.decisions import Decision
 from memoranda.governance.registry import Agent
-from memoranda.service.caller import Caller, actor
+from memoranda.service.caller import Caller, credential
 from memoranda.service.desk import Desk
 
 RelationName = Literal["viewer", "editor", "can_invoke"]
@@ -87,7 +87,9 @@ class Case:
             organization=where.organization, project=where.project, team=where.team,
         )  # fmt: skip
 
-    def event(self, *, outcome: str = "", code: str | None = None, operation: str | None = None) -> AuditEvent:
+    def event(
+        self, *, outcome: Outcome | None = None, code: str | None = None, operation: str | None = None
+    ) -> AuditEvent:
         """What the audit is told: names, ids and codes; never a word of what was asked or kept."""
         identity, where = self.caller.identity, self.known_where
         agent = self.known_agent
@@ -101,7 +103,7 @@ class Case:
             session=where.session if where else None,
             scope=where.scope if where else self.scope,
             team=where.team if where else None,
-            actor=actor(identity),
+            actor=credential(identity),
             engine=self.known_engine.instance if self.known_engine else None,
             decision=None if self.decision is None else "allow" if self.decision.allow else "deny",
             outcome=outcome,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import KNOWLEDGE, OperationContext, PolicyVersion
+from memoranda.engines.homes import Homes
 from memoranda.engines.provider import MemoryEngine
 from memoranda.governance.audit import Audit
 from memoranda.governance.decisions import Decisions
@@ -40,6 +41,7 @@ class Desk:
     injection: Filter
     replays: Replays
     audit: Audit
+    homes: Homes
     builtin: Builtin
     engine_of: Callable[[str], MemoryEngine]
     environment: str = "production"
@@ -59,6 +61,6 @@ class Desk:
         return self.engine_of(instance or current.engine)
 
     def close(self) -> None:
-        self.builtin.close()
+        self.homes.close()
         self.audit.close()
         self.database.close()

@@ -85,12 +85,12 @@ def recall(desk: Desk, caller: Caller, agent_id: str, asked: RecallRequest) -> R
         segments: list[Segment] = []
         used = 0
         for item in found.items:
-            content = desk.builtin.envelope(case.context, case.where, item)
-            cost = count_tokens(content)
+            cost = count_tokens(item.envelope)
             if used + cost > limit:
                 continue
             used += cost
-            segments.append(Segment(content=content, item=item.model_copy(update={"content": None})))
+            bare = item.model_copy(update={"content": None, "envelope": ""})
+            segments.append(Segment(content=item.envelope, item=bare))
         return RecallAnswer(segments=tuple(segments), coverage=found.coverage, budget=Budget(limit=limit, used=used))
 
     case = _asking(desk, caller, "recall", agent_id, asked)
@@ -117,6 +117,8 @@ def _found(case: Case, asked: RecallRequest) -> SearchAnswer:
 
 
 def _filtered(case: Case, items: tuple[ScoredItem, ...]) -> tuple[tuple[ScoredItem, ...], int]:
+    if case.desk.injection.own and case.engine is case.desk.builtin:
+        return items, 0  # what builtin finds has passed it already
     verdicts = _judged(case, [item.content or "" for item in items])
     kept = tuple(
         item.model_copy(update={"suspicious": verdict.suspicious}) if verdict.suspicious else item

@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 from memoranda.context import Context
 from memoranda.errors import Conflict, Forbidden, InvalidInput, MemorandaError, NotFound, Refused
-from memoranda.governance.audit import Audit, AuditEvent
-from memoranda.service.caller import Caller, actor
+from memoranda.governance.audit import Audit, AuditEvent, Outcome
+from memoranda.service.caller import Caller, credential
 from memoranda.service.case import Case
 from memoranda.service.desk import Desk
 from memoranda.service.guards import SERVICE_GUARDS, Guard
@@ -20,7 +20,7 @@ _DENIALS = (Refused, NotFound, InvalidInput, Conflict)  # the caller was told no
 class Telling(Protocol):
     """Gives the event of a call as it stands, with what came of it."""
 
-    def __call__(self, *, outcome: str = "", code: str | None = None) -> AuditEvent: ...
+    def __call__(self, *, outcome: Outcome | None = None, code: str | None = None) -> AuditEvent: ...
 
 
 def perform(
@@ -59,11 +59,12 @@ def recorded(audit: Audit, context: Context, event: Telling, work: Callable[[], 
     """
     intent = audit.begin(context, event()) if writes else None
 
-    def end(outcome: str, code: str | None = None) -> None:
+    def end(outcome: Outcome, code: str | None = None) -> None:
+        ended = event(outcome=outcome, code=code)
         if intent is None:
-            audit.note(context, event(outcome=outcome, code=code))
+            audit.note(context, ended)
         else:
-            audit.finish(context, intent, event(outcome=outcome, code=code))
+            audit.finish(context, intent, outcome, code=code, items=ended.items)
 
     try:
         answer = work()
@@ -81,10 +82,10 @@ def told(
     """Does something that concerns no single agent's memory, on record."""
     identity = caller.identity
 
-    def event(*, outcome: str = "", code: str | None = None) -> AuditEvent:
+    def event(*, outcome: Outcome | None = None, code: str | None = None) -> AuditEvent:
         return AuditEvent(
             operation, tenant=identity.tenant, organization=identity.organization, user=identity.user,
-            agent=identity.agent, actor=actor(identity), engine=engine, outcome=outcome, code=code,
+            agent=identity.agent, actor=credential(identity), engine=engine, outcome=outcome, code=code,
             request_id=caller.request_id,
         )  # fmt: skip
 
@@ -101,6 +102,6 @@ def needs(caller: Caller, *roles: str) -> None:
         )
 
 
-def outcome_of(error: BaseException) -> str:
+def outcome_of(error: BaseException) -> Outcome:
     """`deny` for what the caller was refused, `failure` for what did not work."""
     return "deny" if isinstance(error, _DENIALS) else "failure"

@@ -1,0 +1,86 @@
+"""A service on the embedded defaults: everything in process, everything below one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from memoranda.context import Context
+from memoranda.engines.builtin import Builtin
+from memoranda.engines.contract import InstanceDeclaration
+from memoranda.engines.homes import Homes
+from memoranda.engines.provider import MemoryEngine
+from memoranda.errors import EngineUnavailable
+from memoranda.governance.audit import Audit
+from memoranda.governance.decisions import Decisions, EmbeddedDecisions
+from memoranda.governance.identity import Authenticator, Tokens
+from memoranda.governance.injection import Filter, LocalFilter
+from memoranda.governance.instances import Instances
+from memoranda.governance.policies import Policies
+from memoranda.governance.registry import Registry
+from memoranda.governance.relations import EmbeddedRelations, Relations
+from memoranda.governance.replays import Replays
+from memoranda.governance.sinks import Sink
+from memoranda.governance.tuples import StoredTuples
+from memoranda.home.keys import Keys
+from memoranda.service.desk import Desk
+from memoranda.state.database import open_database
+
+
+def open_desk(
+    context: Context,
+    folder: Path,
+    *,
+    database: str = "",
+    rendered: Iterable[InstanceDeclaration] = (),
+    relations: Relations | None = None,
+    decisions: Decisions | None = None,
+    injection: Filter | None = None,
+    authenticators: Sequence[Authenticator] = (),
+    sinks: Sequence[Sink] = (),
+    engine_of: Callable[[str], MemoryEngine] | None = None,
+    environment: str = "production",
+) -> Desk:
+    """Everything that the operations need; what is not given is the embedded default.
+
+    Args:
+        folder: where Homes, state and keys lie; made when it is not there, readable by its owner only.
+        database: the URL of the state; empty: SQLite in the folder.
+        rendered: the instances of the configuration.
+
+    Raises:
+        ConfigRefused: the database cannot be used. ComponentUnavailable: it cannot be reached.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    state = open_database(database or f"sqlite:///{folder / 'state.sqlite'}")
+    keys = Keys(folder / "keys")
+    audit = Audit(context, state, keys, sinks)
+    audit.recover(context)
+    instances = Instances(state, rendered)
+    homes = Homes(folder / "homes", context)
+    return Desk(
+        database=state,
+        keys=keys,
+        registry=Registry(state),
+        tokens=Tokens(state),
+        authenticators=tuple(authenticators),
+        policies=Policies(state, instances),
+        instances=instances,
+        relations=relations or EmbeddedRelations(StoredTuples(state)),
+        decisions=decisions or EmbeddedDecisions(),
+        injection=injection or LocalFilter(),
+        replays=Replays(state),
+        audit=audit,
+        homes=homes,
+        builtin=Builtin(homes),
+        engine_of=engine_of or _none,
+        environment=environment,
+    )
+
+
+def _none(instance: str) -> MemoryEngine:
+    raise EngineUnavailable(
+        f"The engine instance {instance} cannot be reached from here.",
+        why="This service runs on builtin alone.",
+        remedy="Give the agent's policy the engine builtin.",
+    )

@@ -1,0 +1,64 @@
+"""A service on the embedded defaults with two tenants that do not know of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.engines.contract import Policy, PolicyBody
+from memoranda.service import admin, policies
+from memoranda.service.caller import Caller, authenticate
+from memoranda.service.desk import Desk
+from memoranda.service.opening import open_desk
+
+USERS = {
+    "acme": {
+        "ana": ("tenant_admin", "developer"),
+        "bob": ("developer",),
+        "sam": ("security_officer",),
+        "ada": ("auditor",),
+    },
+    "globex": {"zoe": ("tenant_admin", "security_officer", "auditor"), "bob": ()},
+}
+AGENTS = {"acme": {"cleo": ("shop", "ana"), "max": ("shop", "bob")}, "globex": {"cleo": ("shop", "zoe")}}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, context: Context) -> Iterator[Desk]:
+    desk = open_desk(context, tmp_path / "service")
+    for tenant, users in USERS.items():
+        desk.registry.add_tenant(context, tenant, organization=f"{tenant}-group")
+        desk.relations.write(add=admin.tuples_of_tenant(tenant))
+        for user, roles in users.items():
+            desk.registry.add_user(context, tenant, user, roles)
+        for agent, (project, owner) in AGENTS[tenant].items():
+            desk.registry.add_agent(context, tenant, agent, project, owner)
+            desk.relations.write(add=admin.tuples_of_agent(tenant, agent, owner))
+    desk.registry.add_user(context, None, "root", ("platform_admin",))
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
+def caller(desk: Desk, context: Context) -> Callable[..., Caller]:
+    """The caller whose token this is: `caller("acme", "ana")`, `caller("acme", "ana", "cleo")` for an agent's."""
+
+    def made(tenant: str | None, user: str, agent: str | None = None) -> Caller:
+        _, secret = desk.tokens.issue(context, tenant, user, agent)
+        return authenticate(desk, context, secret)
+
+    return made
+
+
+@pytest.fixture
+def set_policy(desk: Desk, caller: Callable[..., Caller]) -> Callable[..., None]:
+    """Gives an agent a policy with these fields."""
+
+    def put(tenant: str, agent: str, **fields: object) -> None:
+        owner = AGENTS[tenant][agent][1]
+        policies.put_policy(desk, caller(tenant, owner), agent, PolicyBody(policy=Policy(**fields)))  # type: ignore[arg-type]
+
+    return put

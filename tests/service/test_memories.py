@@ -1,0 +1,245 @@
+"""The operations of the service on the embedded defaults: what they give, and whom they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.engines.contract import PurgeRequest, RecallRequest, RememberRequest, UpdateRequest
+from memoranda.errors import (
+    ClassificationRefused,
+    ConfirmationRequired,
+    Conflict,
+    Forbidden,
+    Frozen,
+    InvalidInput,
+    NotFound,
+    PersonalDataRefused,
+    PreconditionFailed,
+    SecretRefused,
+)
+from memoranda.service import admin, memories
+from memoranda.service.caller import Caller, refuse_claims
+from memoranda.service.desk import Desk
+from tests.conftest import Clock
+
+Made = Callable[..., Caller]
+
+
+def test_what_is_remembered_is_recalled_enveloped(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    item = memories.remember(desk, ana, "cleo", RememberRequest(content="Acme renewed for 24 months."))
+    assert (item.scope, item.owner, item.kind) == ("user", "ana", "fact")
+    answer = memories.recall(desk, ana, "cleo", RecallRequest(query="for how long did Acme renew?"))
+    (segment,) = answer.segments
+    assert segment.type == "memory"
+    assert segment.item.id == item.id
+    assert segment.item.content is None
+    assert "Acme renewed for 24 months." in segment.content
+    assert segment.content != "Acme renewed for 24 months."
+    assert 0 < answer.budget.used <= answer.budget.limit
+    found = memories.search(desk, ana, "cleo", RecallRequest(query="Acme renewed"))
+    assert [one.id for one in found.items] == [item.id]
+
+
+def test_the_agent_itself_and_its_owner_and_nobody_else(desk: Desk, caller: Made) -> None:
+    memories.remember(desk, caller("acme", "ana", "cleo"), "cleo", RememberRequest(content="The agent knows this."))
+    with pytest.raises(Forbidden):
+        memories.remember(desk, caller("acme", "bob"), "cleo", RememberRequest(content="Not mine."))
+    with pytest.raises(Forbidden):
+        memories.recall(desk, caller("acme", "bob", "max"), "cleo", RecallRequest(query="what?"))
+    with pytest.raises(NotFound):
+        memories.recall(desk, caller("acme", "ana"), "nobody", RecallRequest(query="what?"))
+    with pytest.raises(Forbidden):
+        memories.recall(desk, caller(None, "root"), "cleo", RecallRequest(query="what?"))
+    desk.relations.write(add=[admin.Tuple("user:acme/bob", "can_invoke", "agent:acme/cleo")])
+    memories.remember(desk, caller("acme", "bob"), "cleo", RememberRequest(content="Bob likes tea."))
+
+
+def test_users_of_one_agent_do_not_see_each_other(desk: Desk, caller: Made) -> None:
+    desk.relations.write(add=[admin.Tuple("user:acme/bob", "can_invoke", "agent:acme/cleo")])
+    ana, bob = caller("acme", "ana"), caller("acme", "bob")
+    hers = memories.remember(desk, ana, "cleo", RememberRequest(content="Ana keeps bees."))
+    assert memories.search(desk, bob, "cleo", RecallRequest(query="who keeps bees?")).items == ()
+    assert memories.list_items(desk, bob, "cleo").items == ()
+    with pytest.raises(NotFound):
+        memories.get(desk, bob, "cleo", hers.id)
+    with pytest.raises(NotFound):
+        memories.update(desk, bob, "cleo", hers.id, UpdateRequest(content="Ana keeps wasps."))
+    with pytest.raises(NotFound):
+        memories.forget(desk, bob, "cleo", hers.id)
+    assert memories.get(desk, ana, "cleo", hers.id).content == "Ana keeps bees."
+
+
+def test_another_tenant_finds_nothing(desk: Desk, caller: Made) -> None:
+    item = memories.remember(desk, caller("acme", "ana"), "cleo", RememberRequest(content="Acme keeps bees."))
+    zoe = caller("globex", "zoe")
+    assert memories.search(desk, zoe, "cleo", RecallRequest(query="who keeps bees?")).items == ()
+    assert memories.list_items(desk, zoe, "cleo").items == ()
+    with pytest.raises(NotFound):
+        memories.get(desk, zoe, "cleo", item.id)
+    with pytest.raises(NotFound):
+        memories.get(desk, zoe, "max", item.id)
+
+
+def test_an_update_supersedes_and_a_stale_etag_is_refused(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    first = memories.remember(desk, ana, "cleo", RememberRequest(content="Dana decides."))
+    second = memories.update(desk, ana, "cleo", first.id, UpdateRequest(content="Luis decides."), if_match=first.etag)
+    assert second.id != first.id
+    assert second.supersedes == (first.id,)
+    assert memories.get(desk, ana, "cleo", first.id).id == second.id
+    assert memories.get(desk, ana, "cleo", first.id, exact=True).content == "Dana decides."
+    with pytest.raises(PreconditionFailed):
+        memories.update(desk, ana, "cleo", first.id, UpdateRequest(content="Kim decides."), if_match=first.etag)
+    memories.forget(desk, ana, "cleo", first.id)
+    for gone in (first, second):
+        with pytest.raises(NotFound):
+            memories.get(desk, ana, "cleo", gone.id)
+
+
+@pytest.mark.requirement("P-080", "P-082", "P-083", "P-084", "P-085", "P-086", "P-087", "P-093")
+def test_the_policy_is_in_force(desk: Desk, caller: Made, set_policy: Callable[..., None]) -> None:
+    ana = caller("acme", "ana")
+
+    def keep(**fields: object) -> object:
+        return memories.remember(desk, ana, "cleo", RememberRequest(content="A plain text.", **fields))  # type: ignore[arg-type]
+
+    with pytest.raises(Forbidden, match="scope project"):
+        keep(scope="project")
+    with pytest.raises(Forbidden, match="scope project"):
+        memories.recall(desk, ana, "cleo", RecallRequest(query="what?", scopes=("project",)))
+    with pytest.raises(ClassificationRefused):
+        keep(classification="restricted")
+    everything = ("session", "user", "agent", "shared_agents", "project", "team", "organization", "global")
+    set_policy("acme", "cleo", write_scopes=everything, read_scopes=everything)
+    with pytest.raises(Forbidden, match="mode shared"):
+        keep(scope="shared_agents")
+    with pytest.raises(Forbidden, match="global_access"):
+        keep(scope="global")
+    keep(scope="project")
+    keep(scope="organization")
+    set_policy("acme", "cleo", allowed_kinds=("preference",), default_scope="agent", allow_personal_data=False)
+    with pytest.raises(Forbidden, match="kind fact"):
+        keep()
+    assert keep(kind="preference").scope == "agent"  # type: ignore[attr-defined]
+    with pytest.raises(PersonalDataRefused):
+        memories.remember(
+            desk, ana, "cleo", RememberRequest(content="Write to dana.smith@acme-mail.com.", kind="preference")
+        )
+    set_policy("acme", "cleo", modes=("session",))
+    with pytest.raises(Forbidden, match="mode long_term"):
+        keep()
+
+
+def test_a_secret_is_refused_and_nothing_of_it_is_told(desk: Desk, caller: Made) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"[:36]
+    with pytest.raises(SecretRefused) as caught:
+        memories.remember(desk, caller("acme", "ana"), "cleo", RememberRequest(content=f"The token is {secret}"))
+    assert secret not in str(caught.value)
+
+
+def test_a_session_belongs_to_who_used_it_first(desk: Desk, caller: Made) -> None:
+    desk.relations.write(add=[admin.Tuple("user:acme/bob", "can_invoke", "agent:acme/cleo")])
+    ana, bob = caller("acme", "ana"), caller("acme", "bob")
+    asked = RecallRequest(query="the plan", session_id="s-1")
+    memories.remember(desk, ana, "cleo", RememberRequest(content="The plan is tea.", scope="session", session_id="s-1"))
+    assert len(memories.search(desk, ana, "cleo", asked).items) == 1
+    with pytest.raises(Forbidden, match="session"):
+        memories.search(desk, bob, "cleo", asked)
+    with pytest.raises(InvalidInput, match="needs a session"):
+        memories.remember(desk, ana, "cleo", RememberRequest(content="No session.", scope="session"))
+
+
+def test_a_freeze_stops_writing_and_not_reading(desk: Desk, caller: Made) -> None:
+    ana, sam = caller("acme", "ana"), caller("acme", "sam")
+    memories.remember(desk, ana, "cleo", RememberRequest(content="Written before."))
+    with pytest.raises(Forbidden):
+        admin.freeze(desk, ana, "cleo")
+    admin.freeze(desk, sam, "cleo")
+    with pytest.raises(Frozen):
+        memories.remember(desk, ana, "cleo", RememberRequest(content="Written after."))
+    assert len(memories.list_items(desk, ana, "cleo").items) == 1
+    admin.thaw(desk, sam, "cleo")
+    memories.remember(desk, ana, "cleo", RememberRequest(content="Written after."))
+
+
+def test_a_purge_has_to_be_confirmed(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    memories.remember(desk, ana, "cleo", RememberRequest(content="One."))
+    memories.remember(desk, ana, "cleo", RememberRequest(content="Two.", scope="agent"))
+    with pytest.raises(ConfirmationRequired):
+        memories.purge(desk, ana, "cleo", PurgeRequest(scope="user"))
+    assert len(memories.list_items(desk, ana, "cleo").items) == 2
+    assert memories.purge(desk, ana, "cleo", PurgeRequest(scope="user", confirm=True)).removed == 1
+    assert [item.scope for item in memories.list_items(desk, ana, "cleo").items] == ["agent"]
+
+
+def test_pages_and_their_cursors(desk: Desk, caller: Made, clock: Clock) -> None:
+    ana = caller("acme", "ana")
+    made = []
+    for n in range(5):
+        made.append(memories.remember(desk, ana, "cleo", RememberRequest(content=f"Fact {n} of five.")).id)
+        clock.tick(seconds=2)
+    first = memories.list_items(desk, ana, "cleo", limit=2)
+    assert [item.id for item in first.items] == made[:2:-1]
+    assert all(item.content is None for item in first.items)
+    late = memories.remember(desk, ana, "cleo", RememberRequest(content="Later."))
+    memories.forget(desk, ana, "cleo", made[3])
+    second = memories.list_items(desk, ana, "cleo", limit=2, cursor=first.next_cursor, include_content=True)
+    assert [item.id for item in second.items] == [made[2], made[1]]
+    assert second.items[0].content == "Fact 2 of five."
+    assert late.id not in [item.id for item in second.items]
+    for other in (caller("acme", "ana", "cleo"),):  # the same user by the agent's token: the same list
+        memories.list_items(desk, other, "cleo", limit=2, cursor=first.next_cursor)
+    with pytest.raises(InvalidInput, match="cursor"):
+        memories.list_items(desk, caller("globex", "zoe"), "cleo", limit=2, cursor=first.next_cursor)
+    with pytest.raises(InvalidInput, match="cursor"):
+        memories.list_items(desk, ana, "cleo", scope="agent", limit=2, cursor=first.next_cursor)
+
+
+def test_one_key_remembers_once(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    new = RememberRequest(content="Remembered once.")
+    one = memories.remember(desk, ana, "cleo", new, idempotency_key="k1")
+    two = memories.remember(desk, ana, "cleo", new, idempotency_key="k1")
+    assert one.id == two.id
+    assert len(memories.list_items(desk, ana, "cleo").items) == 1
+    with pytest.raises(Conflict):
+        memories.remember(desk, ana, "cleo", RememberRequest(content="Another."), idempotency_key="k1")
+    zoe = caller("globex", "zoe")
+    memories.remember(desk, zoe, "cleo", RememberRequest(content="Hers."), idempotency_key="k1")
+
+
+@pytest.mark.requirement("S-071", "S-072", "S-074")
+def test_everything_is_on_record_and_no_word_of_it(desk: Desk, caller: Made, context: Context) -> None:
+    ana = caller("acme", "ana")
+    item = memories.remember(desk, ana, "cleo", RememberRequest(content="The zebra sings."))
+    memories.recall(desk, ana, "cleo", RecallRequest(query="does the zebra sing?"))
+    with pytest.raises(Forbidden):
+        memories.recall(desk, caller("acme", "bob"), "cleo", RecallRequest(query="zebra"))
+    entries, _ = desk.audit.query("acme")
+    told = [(entry.event.operation, entry.event.outcome, entry.event.user, entry.event.items) for entry in entries]
+    assert told[:3] == [
+        ("recall", "deny", "bob", ()),
+        ("recall", "success", "ana", (item.id,)),
+        ("remember", "success", "ana", (item.id,)),
+    ]
+    assert entries[1].event.engine == "builtin"
+    assert entries[1].event.decision == "allow"
+    assert "zebra" not in str([entry.json() for entry in entries])
+    who, _ = desk.audit.query("acme", item=item.id, operation="recall")
+    assert [entry.event.user for entry in who] == ["ana"]
+    assert desk.audit.query("globex")[0] == []
+
+
+def test_a_claim_that_is_not_the_callers_is_refused_on_record(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    refuse_claims(desk, ana, {"tenant": "acme", "user": "ana"})
+    for claim in ({"tenant": "globex"}, {"user": "bob"}, {"agent": "cleo"}, {"team": "sales"}):
+        with pytest.raises(Forbidden):
+            refuse_claims(desk, ana, claim)
+    entries, _ = desk.audit.query("acme", operation="claim")
+    assert len(entries) == 4

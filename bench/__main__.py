@@ -20,6 +20,7 @@ ROWS = (
     "importing",
     "recall",
     "under_load",
+    "serve",
     "remember",
     "sustained",
     "edit",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from memoranda.context import Context
-from memoranda.engines.contract import PurgeRequest, RecallRequest, RememberRequest, UpdateRequest
+from memoranda.engines.contract import ExportRequest, PurgeRequest, RecallRequest, RememberRequest, UpdateRequest
 from memoranda.errors import (
     ClassificationRefused,
     ConfirmationRequired,
@@ -21,6 +21,7 @@ from memoranda.errors import (
     SecretRefused,
 )
 from memoranda.service import admin, memories
+from memoranda.service.answers import ReviewRequest, TaintRequest
 from memoranda.service.caller import Caller, refuse_claims
 from memoranda.service.desk import Desk
 from tests.conftest import Clock
@@ -243,3 +244,37 @@ def test_a_claim_that_is_not_the_callers_is_refused_on_record(desk: Desk, caller
             refuse_claims(desk, ana, claim)
     entries, _ = desk.audit.query("acme", operation="claim")
     assert len(entries) == 4
+
+
+def test_a_review_is_for_a_person_with_the_relation(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    item = memories.remember(desk, ana, "cleo", RememberRequest(content="Luis decides."))
+    accept = ReviewRequest(verdict="accept", etag=item.etag, comment="as he said")
+    with pytest.raises(Forbidden, match="person"):
+        memories.review(desk, caller("acme", "ana", "cleo"), "cleo", item.id, accept)
+    desk.relations.write(add=[admin.Tuple("user:acme/bob", "can_invoke", "agent:acme/cleo")])
+    with pytest.raises(Forbidden, match="editor"):
+        memories.review(desk, caller("acme", "bob"), "cleo", item.id, accept)
+    with pytest.raises(PreconditionFailed):
+        memories.review(desk, ana, "cleo", item.id, ReviewRequest(verdict="accept", etag="0" * 40))
+    reviewed = memories.review(desk, ana, "cleo", item.id, accept)
+    assert reviewed.reviewed
+    assert memories.history(desk, ana, "cleo", item.id).links[0].item.reviewed
+
+
+def test_a_taint_goes_with_the_session(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    told = memories.taint(desk, ana, "cleo", "s-9", TaintRequest(reason="read a page of the web"))
+    assert "external" in told.taint
+    new = RememberRequest(content="The page says so.", session_id="s-9")
+    assert "external" in memories.remember(desk, ana, "cleo", new).taint
+
+
+def test_what_is_exported_is_what_may_be_read(desk: Desk, caller: Made) -> None:
+    desk.relations.write(add=[admin.Tuple("user:acme/bob", "can_invoke", "agent:acme/cleo")])
+    ana, bob = caller("acme", "ana"), caller("acme", "bob")
+    memories.remember(desk, ana, "cleo", RememberRequest(content="Ana keeps bees."))
+    memories.remember(desk, bob, "cleo", RememberRequest(content="Bob keeps goats."))
+    told = memories.export(desk, ana, "cleo", ExportRequest(format="ndjson")).data.decode()
+    assert "bees" in told
+    assert "goats" not in told

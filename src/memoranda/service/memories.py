@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memoranda.engines.contract import (
+    ExportRequest,
     Gone,
     Item,
     OperationContext,
@@ -15,12 +16,14 @@ from memoranda.engines.contract import (
     ScoredItem,
     UpdateRequest,
 )
+from memoranda.engines.exporting import Exported
 from memoranda.errors import ConfirmationRequired
 from memoranda.governance.injection import Verdict
 from memoranda.notes.tokens import count_tokens
 from memoranda.service.answers import (
     Budget,
     History,
+    Link,
     Page,
     RecallAnswer,
     ReviewRequest,
@@ -263,12 +266,27 @@ def history(desk: Desk, caller: Caller, agent_id: str, item_id: str, *, session_
     def chain(case: Case) -> History:
         links = desk.builtin.history(case.context, case.where, item_id)
         shown = _withheld(case, tuple(link.item for link in links))
+        told = zip(links, shown, strict=True)
         return History(
             id=item_id,
-            links=tuple(link.model_copy(update={"item": item}) for link, item in zip(links, shown, strict=True)),
+            links=tuple(
+                Link(item=item, head=link.head, held_from=link.held_from, held_to=link.held_to) for link, item in told
+            ),
         )
 
     return perform(case, chain, items=lambda chain: [link.item.id for link in chain.links])
+
+
+def export(
+    desk: Desk, caller: Caller, agent_id: str, asked: ExportRequest, *, session_id: str | None = None
+) -> Exported:
+    """What the caller may read of the scopes, as files: a zip that opens as a Home, lines of JSON, or a Git bundle."""
+    case = Case(desk, caller, "export", agent_id, scopes=asked.scopes, session=session_id)
+
+    def give(case: Case) -> Exported:
+        return desk.builtin.export(case.context, case.where, asked.scopes, asked.format)
+
+    return perform(case, give, items=lambda exported: [note["id"] for note in exported.manifest.get("notes", ())])
 
 
 def review(desk: Desk, caller: Caller, agent_id: str, item_id: str, verdict: ReviewRequest) -> Item:
@@ -278,7 +296,10 @@ def review(desk: Desk, caller: Caller, agent_id: str, item_id: str, verdict: Rev
     )
 
     def decide(case: Case) -> Item:
-        return desk.builtin.review(case.context, case.where, item_id, verdict.verdict, verdict.etag, verdict.comment)
+        return desk.builtin.review(
+            case.context, case.where, item_id, verdict.verdict, comment=verdict.comment,
+            reviewer=caller.identity.user, if_match=verdict.etag,
+        )  # fmt: skip
 
     return perform(case, decide, items=lambda item: (item.id,))
 

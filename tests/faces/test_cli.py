@@ -222,6 +222,29 @@ def test_recalled_words_cannot_steer_a_terminal(person: Person) -> None:
     assert "\x1b]0" not in typed(person, "read", note["id"], "--raw", *home)[1]
 
 
+STEERS = "\x1b]8;;https://evil.example\x07 \x9b2J \x9d0;t\x9c \u202e\u2066 \u200f\u2028 \x7f"
+
+
+@pytest.mark.parametrize("json", [(), ("--json",)])
+def test_no_command_lets_words_steer_a_terminal(person: Person, json: tuple[str, ...]) -> None:
+    """Escapes, the eight-bit controls, marks of direction: in a text, a title, a tag, a file name, an author, an error."""
+    root = person.home()
+    home = ["--home", str(root), *json]
+    quoted = STEERS.encode("unicode_escape").decode()
+    front = (
+        f'---\nid: mem_steers01\nsubject: "quay/{quoted}"\ntags: ["{quoted}"]\nsources: ["https://x/{quoted}"]\n---\n'
+    )
+    (root / "memory/notes/a\x1b[2J\u202eb.md").write_text(f"{front}# The quay {STEERS}\n", encoding="utf-8")
+    commands = (
+        ["list"], ["recall", "quay"], ["read", "mem_steers01"], ["history", "mem_steers01"], ["timeline", "quay"],
+        ["diff", "mem_steers01"], ["log"], ["review", "list"], ["review", "show", "mem_steers01"], ["doctor"],
+        ["trace", "mem_steers01"], ["context"], ["read", f"no/{STEERS}"], ["recall", "quay", "--kind", STEERS],
+    )  # fmt: skip
+    for words in commands:
+        _, said = typed(person, *words, *home)
+        assert not set(said) & set(STEERS) - set(" ]8;https:/evil.example2J0t"), (words, said)
+
+
 @pytest.mark.parametrize("query", ["the of and", '" OR NEAR(', "AND OR NOT", "*", "''", "\u200b", "-"])
 def test_a_query_of_nothing_is_answered_with_nothing(person: Person, query: str) -> None:
     person.json("remember", "Something.")

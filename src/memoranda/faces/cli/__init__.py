@@ -260,15 +260,13 @@ def _say(error: MemorandaError, in_json: bool, words: list[str]) -> int:
     from memoranda.faces.covering import covered, covered_data, secrets_in
 
     secrets = secrets_in([words])
-    if in_json:
-        import json
+    from memoranda.faces.cli.frame import json_text, printable
 
+    if in_json:
         document = covered_data(error.problem(), secrets)
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.write(json_text(document) + "\n")
         sys.stdout.flush()
         return error.exit_code
-    from memoranda.faces.cli.frame import printable
-
     lines = [f"memoranda: {error.what}", *(f"  {line}" for line in (error.why, error.remedy) if line)]
     sys.stderr.write(printable(covered("\n".join(lines), secrets)) + "\n")
     return error.exit_code

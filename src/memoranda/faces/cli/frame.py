@@ -31,6 +31,16 @@ _CONTROLS |= {code: f"\\u{code:04x}" for code in (*_UNSEEN, *range(0xFFF9, 0xFFF
 _READ_AT_MOST = 16 << 20
 
 
+class Words(NamedTuple):
+    """Words of somebody else for a model, and what stands in the markers around them."""
+
+    home: str
+    item: str
+    text: str
+    labels: Mapping[str, str]
+    source: str = ""
+
+
 class Command(NamedTuple):
     """One command: what it does (its help), its options, what runs it, an example."""
 
@@ -211,6 +221,19 @@ class Frame:
         """Whether a model is taken to read the answer: it goes to no terminal, and is no JSON for a program."""
         return not (self.json or sys.stdout.isatty())
 
+    def items(self, document: Mapping[str, object], lines: Iterable[str], items: Iterable[Words], last: str) -> None:
+        """An answer that is a list: `lines` at a terminal, and each of `items` between its markers for a model.
+
+        `last` is said where there is none, and behind them if it is not empty.
+        """
+        if not self.for_model:
+            self.answer(document, lines)
+            return
+        from memoranda.operations.presenting import DATA, words_between
+
+        told = [words_between(self.context, self.space, *item) for item in items]
+        self.text("\n\n".join(filter(None, [DATA if told else "", *told, last])))
+
     def text(self, text: str) -> None:
         """An answer in words for a model, whose items stand between their markers."""
         self._clear()
@@ -219,7 +242,7 @@ class Frame:
 
     def document(self, document: Mapping[str, object]) -> None:
         self._clear()
-        sys.stdout.write(self._covered(json.dumps(document, ensure_ascii=False, indent=2)) + "\n")
+        sys.stdout.write(self._covered(json_text(document)) + "\n")
 
     def raw(self, text: str) -> None:
         """A text as it is; only for a terminal without what it would obey."""
@@ -265,6 +288,16 @@ class Frame:
         if self._begun is not None:
             self._begun.end()
         self._clear()
+
+
+def json_text(document: Mapping[str, object]) -> str:
+    """As JSON, in which what a terminal would obey is escaped too: the same to whoever parses it."""
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return text.translate(
+        {code: json.dumps(chr(code)).strip('"') for code in _CONTROLS if code > 31} | {127: "\\u007f"}
+    )
 
 
 def printable(text: str) -> str:

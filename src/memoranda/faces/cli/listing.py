@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from memoranda.faces.cli.frame import Command, Frame, Parser, usage_error, words
+from memoranda.faces.cli.frame import Command, Frame, Parser, Words, counted, usage_error, words
 
 _TITLE = 70
 
@@ -41,10 +41,19 @@ def _list(frame: Frame, args: argparse.Namespace) -> int:
             home = f"{note.home}  " if several else ""
             yield f"{note.id}  {home}{note.kind:10}  {note.subject or '-'}  {short(note.title)}{ended}"
         if not found:
-            yield "There is no note here yet." if not (args.kind or args.subject or args.scope) else "None."
+            yield none
 
-    frame.answer({"notes": [note.json() for note in found]}, lines())
+    none = "There is no note here yet." if not (args.kind or args.subject or args.scope) else "None."
+    items = (Words(n.home, n.id, short(n.title), _told(n) | {"state": n.trust}, n.uri) for n in found)
+    last = none if not found else counted(len(found), "note")
+    frame.items({"notes": [note.json() for note in found]}, lines(), items, last)
     return 0
+
+
+def _told(note: Any) -> dict[str, str]:
+    """What is told of a note beside its words: the subject is somebody's too."""
+    about = {"kind": note.kind, "about": note.subject or ""}
+    return about | {"from": _time(note.valid_from), "until": _time(note.valid_to)}
 
 
 def _time(t: datetime | None) -> str:
@@ -61,16 +70,31 @@ def _history(frame: Frame, args: argparse.Namespace) -> int:
     from memoranda.operations.listing import history
 
     chain = history(frame.context, frame.space, args.id)
-    frame.answer({"id": args.id, "chain": [link.json() for link in chain]}, (_link(link) for link in chain))
+    items = (
+        Words(
+            home_of(link.uri), link.id, short(link.title),
+            {"held": _plain(_span(link)), "head": "yes" if link.head else "", "known": _time(link.known_from)[:10],
+             "by": link.author or ""}, link.uri,
+        )
+        for link in chain
+    )  # fmt: skip
+    document = {"id": args.id, "chain": [link.json() for link in chain]}
+    frame.items(document, (_link(link) for link in chain), items, counted(len(chain), "note"))
     return 0
 
 
-def _link(link: Any) -> str:
+def home_of(uri: str) -> str:
+    """The name of the Home in a pointer."""
+    return uri.removeprefix("nas://").partition("/")[0]
+
+
+def _span(link: Any) -> str:
     held = link.effective
-    if held is None:
-        span = "never held (corrected)"
-    else:
-        span = f"{_time(held.start) or '…'} to {_time(held.end) or '…'}"
+    return "never (corrected)" if held is None else f"{_time(held.start) or '…'} to {_time(held.end) or '…'}"
+
+
+def _link(link: Any) -> str:
+    span = _span(link)
     state = "  head" if link.head else ""
     known = _time(link.known_from)[:10]
     by = f" from {link.author}" if link.author else ""
@@ -82,7 +106,9 @@ def _diff(frame: Frame, args: argparse.Namespace) -> int:
 
     text = diff(frame.context, frame.space, args.id)
     nothing = f"{args.id} has changed nothing: it supersedes no note."
-    frame.answer({"id": args.id, "diff": text}, text.split("\n") if text else [nothing])
+    # Every line of it is somebody's words, and the first ones of each part name the two notes.
+    items = [Words(frame.space.one().name, args.id, text, {"view": "diff"})] if text else []
+    frame.items({"id": args.id, "diff": text}, text.split("\n") if text else [nothing], items, "" if text else nothing)
     return 0
 
 
@@ -99,10 +125,35 @@ def _timeline(frame: Frame, args: argparse.Namespace) -> int:
         for version in found:
             yield from _version(version)
         if not found:
-            yield "Nothing is or was remembered about this."
+            yield nothing
 
-    frame.answer({"subject": args.subject, "versions": [version.json() for version in found]}, lines())
+    nothing = "Nothing is or was remembered about this."
+    items = (Words(v.home, v.id, short(v.title), _told(v) | dict(_beliefs(v)), v.uri) for v in found)
+    document = {"subject": args.subject, "versions": [version.json() for version in found]}
+    frame.items(document, lines(), items, counted(len(found), "version") if found else nothing)
     return 0
+
+
+def _beliefs(version: Any) -> Iterator[tuple[str, str]]:
+    yield "state", f"{version.state}, {version.trust}"
+    yield "known", f"{_time(version.known_from)} to {_time(version.known_to) or 'now'}"
+    yield "recorded", version.recorded_at or ""
+    for number, belief in enumerate(version.beliefs, 1):
+        yield f"believed{number}", _plain(_belief(belief))
+    yield "superseded_by", ",".join(version.superseded_by)
+    yield "proposed_by", ",".join(version.proposed_by)
+    yield "contested_by", ",".join(version.contested_by)
+
+
+def _plain(span: str) -> str:
+    """As it stands in a marker, where other letters than plain ones are hard to read."""
+    return span.replace("…", "open")
+
+
+def _belief(belief: Any) -> str:
+    held = belief.held
+    told = f"held {_time(held.start) or '…'} to {_time(held.end) or '…'}" if held else "never held"
+    return f"{_time(belief.known_from)} to {_time(belief.known_to) or 'now'}: {told}"
 
 
 def _version(version: Any) -> Iterator[str]:
@@ -114,10 +165,7 @@ def _version(version: Any) -> Iterator[str]:
     backdated = f"; its file says recorded {recorded[:10]}" if recorded and recorded[:10] != _day(version) else ""
     yield f"    known from {_time(version.known_from)}{until}{backdated}"
     for belief in version.beliefs:
-        span = f"{_time(belief.known_from)} to {_time(belief.known_to) or 'now'}"
-        held = belief.held
-        told = f"held {_time(held.start) or '…'} to {_time(held.end) or '…'}" if held else "never held"
-        yield f"    believed {span}: {told}"
+        yield f"    believed {_belief(belief)}"
     if version.superseded_by:
         yield f"    superseded by {', '.join(version.superseded_by)}"
     if version.proposed_by:
@@ -147,7 +195,11 @@ def _log(frame: Frame, args: argparse.Namespace) -> int:
             commit = entry.commit[:9] if entry.commit else "(soon)   "
             yield f"{commit}  {entry.at:%Y-%m-%d %H:%M}Z  {short(entry.author, 16):16}  {entry.reason}"
 
-    frame.answer({"writes": [entry.json() for entry in found]}, lines())
+    items = (
+        Words(e.home, (e.commit or "soon")[:9], e.reason, {"by": e.author, "at": f"{e.at:%Y-%m-%dT%H:%MZ}"})
+        for e in found
+    )
+    frame.items({"writes": [entry.json() for entry in found]}, lines(), items, counted(len(found), "write"))
     return 0
 
 

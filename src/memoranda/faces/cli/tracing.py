@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from memoranda.faces.cli.frame import Command, Frame, Parser, counted
+from memoranda.faces.cli.frame import Command, Frame, Parser, Words, counted
 
 
 def _trace_options(parser: Parser) -> None:
@@ -24,7 +24,8 @@ def _trace(frame: Frame, args: argparse.Namespace) -> int:
             for step in steps:
                 yield f"   {step.of} {step.link} {step.name}"
 
-    frame.answer(found.json(), lines())
+    words = Words(found.home, found.start, "\n".join(lines()), {"view": "trace"})
+    frame.items(found.json(), lines(), [words], "")
     return 0
 
 

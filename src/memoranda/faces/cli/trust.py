@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memoranda.faces.cli.frame import Command, Frame, Parser, counted, usage_error, words
+from memoranda.faces.cli.frame import Command, Frame, Parser, Words, counted, usage_error, words
 
 if TYPE_CHECKING:
     from memoranda.operations.reviewing import Decided, Waiting
@@ -38,8 +38,19 @@ def _list(frame: Frame, args: argparse.Namespace) -> int:
         yield f"{counted(len(found), 'note')} waiting{more}."
 
     document = {"waiting": [item.json() for item in found], "contested": [group.json() for group in groups]}
-    frame.answer(document, lines())
+    last = f"{counted(len(found), 'note')} waiting, {counted(len(groups), 'contradiction')}."
+    frame.items(document, lines(), _listed(found, groups, whole=args.unclaimed), last)
     return 0
+
+
+def _listed(found: Sequence[Waiting], groups: Sequence[Contested], *, whole: bool) -> Iterator[Words]:
+    for item in found:
+        text = item.text if whole else _first(item.text)
+        yield Words(item.home, item.id, text, {"state": item.state, "about": item.subject or ""}, item.uri)
+    for group in groups:
+        for note in group.notes:
+            labels = {"contested": group.reason, "about": group.about, "path": note["path"] or ""}
+            yield Words(group.home, note["id"] or "", _first(note["text"] or ""), labels)
 
 
 def _first(text: str) -> str:
@@ -65,8 +76,24 @@ def _show(frame: Frame, args: argparse.Namespace) -> int:
     from memoranda.operations.reviewing import show
 
     item = show(frame.context, frame.space, args.id)
-    frame.answer(item.json(), _shown(item))
+    frame.items(item.json(), _shown(item), _shown_to_a_model(item), f"{item.id} is {item.state}.")
     return 0
+
+
+def _shown_to_a_model(item: Waiting) -> Iterator[Words]:
+    from memoranda.operations.session_desk import event_line
+
+    by = {"by": item.agent or "", "session": item.session or "", "supersedes": ",".join(item.supersedes)}
+    labels = {"state": item.state, "kind": item.kind, "about": item.subject or ""}
+    yield Words(item.home, item.id, item.text, labels | by, item.uri)
+    for root in item.taint:
+        yield Words(item.home, item.id, root.get("reason", ""), {"taint": root["kind"], "from": root.get("source", "")})
+    if item.story:
+        story = "\n".join(event_line(e) for e in item.story)
+        yield Words(item.home, item.id, story, {"view": "session", "session": item.session or ""})
+    for evidence in item.evidence:
+        found = "" if evidence.text is not None else "leads nowhere that is open"
+        yield Words(item.home, item.id, evidence.text or "", {"view": "source", "missing": found}, evidence.uri)
 
 
 def _shown(item: Waiting) -> Iterator[str]:
@@ -180,7 +207,10 @@ def _session_show(frame: Frame, args: argparse.Namespace) -> int:
         yield f"{story.session}  {'tainted' if story.tainted else 'clean'}{private}"
         yield from (f"   {event_line(e)}" for e in story.events)
 
-    frame.answer(story.json(), lines())
+    met = ("tainted" if story.tainted else "clean") + (", met private text" if story.private else "")
+    labels = {"state": "tainted" if story.tainted else "clean", "private": "yes" if story.private else ""}
+    words = Words(story.home, story.session, "\n".join(event_line(e) for e in story.events), labels)
+    frame.items(story.json(), lines(), [words], f"It is {met}.")
     return 0
 
 

@@ -227,13 +227,14 @@ STEERS = "\x1b]8;;https://evil.example\x07 \x9b2J \x9d0;t\x9c \u202e\u2066 \u200
 
 @pytest.mark.parametrize("json", [(), ("--json",)])
 def test_no_command_lets_words_steer_a_terminal(person: Person, json: tuple[str, ...]) -> None:
-    """Escapes, the eight-bit controls, marks of direction: in a text, a title, a tag, a file name, an author, an error."""
+    """Escapes, the eight-bit controls, marks of direction: in a text, a title, a file name, an error."""
     root = person.home()
     home = ["--home", str(root), *json]
     quoted = STEERS.encode("unicode_escape").decode()
     front = (
         f'---\nid: mem_steers01\nsubject: "quay/{quoted}"\ntags: ["{quoted}"]\nsources: ["https://x/{quoted}"]\n---\n'
     )
+    (root / "memory/notes").mkdir(exist_ok=True)
     (root / "memory/notes/a\x1b[2J\u202eb.md").write_text(f"{front}# The quay {STEERS}\n", encoding="utf-8")
     commands = (
         ["list"], ["recall", "quay"], ["read", "mem_steers01"], ["history", "mem_steers01"], ["timeline", "quay"],

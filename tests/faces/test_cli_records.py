@@ -88,7 +88,7 @@ def test_update_supersedes_and_the_old_note_stays_as_it_was(person: Person) -> N
     assert [link["id"] for link in chain] == [old["id"], new["id"], wrong["id"]]
     assert [link["head"] for link in chain] == [False, False, True]
     assert [link["held"] for link in chain] == [True, False, True]
-    shown = person.says("history", new["id"], *words)
+    _, shown = typed(person, "history", new["id"], *words)
     assert "never held" in shown and "head" in shown
     diff = person.json("diff", new["id"], *words)["diff"]
     assert "-Twelve months." in diff and "+Thirty months." in diff
@@ -105,7 +105,8 @@ def test_list_is_narrowed(person: Person) -> None:
     assert [n["title"] for n in person.json("list", "--subject", "x", *home)["notes"]] == ["A."]
     assert [n["title"] for n in person.json("list", "--scope", "team", *home)["notes"]] == ["B."]
     assert person.says("list", "--kind", "episodic", *home) == "None.\n"
-    assert "preference  x/y  A." in person.says("list", *home)
+    assert "preference  x/y  A." in typed(person, "list", *home)[1]
+    assert "kind=preference about=x/y" in person.says("list", *home), "for a model"
     assert person.refused("list", "--kind", "gossip", *home, code=2)["code"] == "memory_invalid"
 
 
@@ -115,7 +116,7 @@ def test_log_says_who_and_why(person: Person) -> None:
     writes = person.json("log", *home)["writes"]
     assert writes[0]["reason"] == "Remember acme: Luis decides." and writes[0]["author"] == "cleo"
     assert set(writes[0]) == {"commit", "at", "author", "reason", "paths", "home"}
-    assert "cleo" in person.says("log", "--limit", "1", *home).splitlines()[0]
+    assert "cleo" in typed(person, "log", "--limit", "1", *home)[1].splitlines()[0]
     assert len(person.json("log", "--limit", "1", *home)["writes"]) == 1
     person.refused("log", "--limit", "0", *home, code=2)
 

@@ -12,7 +12,7 @@ def test_a_contradiction_is_listed_and_settled_at_a_terminal(person: Person) -> 
     home = str(person.home())
     one = person.json("remember", "Closing time: six", "--subject", "pier", "--home", home)
     two = person.json("remember", "Closing time: seven", "--subject", "pier", "--home", home)
-    told = person.says("review", "list", "--home", home)
+    _, told = typed(person, "review", "list", "--home", home)
     assert "contested (other value): closing time" in told and "1 contradiction" in told
     (group,) = person.json("review", "list", "--home", home)["contested"]
     assert {note["id"] for note in group["notes"]} == {one["id"], two["id"]}

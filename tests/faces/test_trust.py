@@ -225,7 +225,7 @@ def test_what_holds_at_the_same_time_is_shown_and_nothing_is_superseded_by_accep
         person.json("remember", text, "--subject", "acme", "--valid-from", day, "--home", home)["id"]
         for text, day in (("Anna decides.", "2026-01-01"), ("Luis decides.", "2026-05-01"))
     ]
-    said = person.says("review", "list", "--home", home)
+    _, said = typed(person, "review", "list", "--home", home)
     assert "contested (same time): acme" in said and "accepting one takes nothing from the others" in said
     assert typed(person, "review", "accept", ids[1], "--home", home)[0] == 0
     assert {item["id"] for item in person.json("list", "--home", home)["notes"]} == set(ids)

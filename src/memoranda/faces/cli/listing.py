@@ -90,7 +90,7 @@ def home_of(uri: str) -> str:
 
 def _span(link: Any) -> str:
     held = link.effective
-    return "never (corrected)" if held is None else f"{_time(held.start) or '…'} to {_time(held.end) or '…'}"
+    return "never held (corrected)" if held is None else f"{_time(held.start) or '…'} to {_time(held.end) or '…'}"
 
 
 def _link(link: Any) -> str:

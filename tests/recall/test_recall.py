@@ -298,7 +298,10 @@ def test_random_histories_give_the_same_answers_rebuilt(
                 del known[0]
             elif step == "journal":
                 append(context, space, Turn(text, "Ines"))
-            recall(context, space, "anchor")
+            coverage = recall(context, space, "anchor").coverage
+            db = space.one().indexes.catalog.db
+            counted = "SELECT (SELECT count(*) FROM notes WHERE live = 1), (SELECT count(*) FROM entries)"
+            assert (coverage.notes, coverage.journal) == db.execute(counted).fetchone()
             moments.append(clock.now)
         fixed = replace(context, clock=lambda: clock.now)
 

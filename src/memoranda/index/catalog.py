@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memoranda.index import testimony
 from memoranda.index.among import among
+from memoranda.index.counting import Counting
 from memoranda.index.journal_mode import connect, named_errors, write_ahead
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
 from memoranda.index.tables import (
@@ -49,6 +50,7 @@ class Catalog:
         self.directory = directory
         self._settled: tuple[int, int] | None = None
         self.reviewed: tuple[object, object] | None = None  # kept by `trust.edited`, with its mark
+        self._counting = Counting(connection)
         self._totals: tuple[tuple[int, int], Totals] | None = None
         self._briefs: tuple[tuple[int, int], dict[str, list[Brief]]] = ((-1, -1), {})
         self.ledger = testimony.Testimony(connection)
@@ -315,12 +317,10 @@ class Catalog:
         return sum(map(int, self.claimable().split()))
 
     def totals(self) -> Totals:
-        """How much there is; counted again only when somebody has written, since every recall says it."""
+        """How much there is; asked again only when somebody has written, since every recall says it."""
         mark = self.mark()
         if self._totals is None or self._totals[0] != mark:
-            query = "SELECT (SELECT count(*) FROM notes WHERE live = 1), (SELECT count(*) FROM entries)"
-            notes, entries = self.db.execute(query).fetchone()
-            self._totals = (mark, Totals(notes, entries, self.state("commit") or None))
+            self._totals = (mark, Totals(*self._counting.now(), self.state("commit") or None))
         return self._totals[1]
 
     # Chains

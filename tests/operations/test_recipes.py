@@ -104,6 +104,37 @@ def test_several_vector_indexes_stand_side_by_side(person: Context, space: Space
     assert ids(person, space, "doctor medicine") == []
 
 
+def test_a_process_that_lives_long_keeps_the_others_level_and_nobody_waits(
+    person: Context, space: Space, server: StandIn
+) -> None:
+    home = space.one()
+    index_add(person, space, "words+outline", wait=True)
+    index_add(person, space, "endpoint:letters", wait=True)
+    filled(person, space, 3)
+    recall(person, space, "cabbage")
+    assert states(space)["endpoint:letters"] == "behind"  # a process of one question does no more than that
+    space.watch()
+    server.most = 0  # its answers are held up from here on
+    recall(person, space, "cabbage")
+    until(lambda: states(space)["endpoint:letters"] == "building" and len(server.asked) > 0)
+    began = time.monotonic()
+    last = filled(person, space, 1)[0]
+    assert last in ids(person, space, "cabbage row")
+    assert time.monotonic() - began < 15  # the server would be waited for twice as long
+    server.most = 1_000_000
+    server.gate.set()
+    until(lambda: building.under_way(home.repository.layout.own) is False)
+    home.upkeep.due = 0.0  # as ten seconds later
+    recall(person, space, "cabbage")
+    until(lambda: states(space) == {"words": "active", "words+outline": "ready", "endpoint:letters": "ready"})
+    seen = home.upkeep.seen
+    asked = len(server.asked)
+    home.upkeep.due = 0.0
+    recall(person, space, "cabbage")
+    assert home.upkeep.seen == seen
+    assert len(server.asked) == asked  # nothing is new, and nothing is begun
+
+
 @pytest.mark.requirement("A-013")
 def test_a_build_disturbs_neither_recall_nor_writing_and_goes_on_after_a_kill(
     person: Context, space: Space, server: StandIn, home: Path

@@ -312,6 +312,10 @@ class Catalog:
     def count_entries(self) -> int:
         return self.totals().entries
 
+    def fed(self) -> int:
+        """The number of the last line of the feed: of what came and went, as indexes follow it."""
+        return int(self.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0])
+
     def documents(self) -> int:
         """About how many documents it tells of, former states included."""
         return sum(map(int, self.claimable().split()))

@@ -94,7 +94,7 @@ class Part(NamedTuple):
     def is_level(self, catalog: Catalog, index: ContentIndex) -> bool:
         """Whether the index has taken in everything that the catalog's feed says."""
         state = index.state()
-        last = catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0]
+        last = catalog.fed()
         return state.get("catalog") == catalog.state("identity") and int(state.get("feed", "0")) >= last
 
 

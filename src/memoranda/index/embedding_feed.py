@@ -23,7 +23,7 @@ def bring(
     After `batch` documents what was made is kept.
     """
     state = vectors.state()
-    last = int(catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0])
+    last = catalog.fed()
     reached = {"catalog": identity, "feed": str(last)}
     if state.get("catalog") != identity:
         return _compare(catalog, vectors, reached, progress, batch)

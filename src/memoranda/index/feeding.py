@@ -97,7 +97,7 @@ class Feeding:
         return Bulk(self._vocabulary)
 
     def _last(self) -> int:
-        return int(self._catalog.db.execute("SELECT coalesce(max(n), 0) FROM feed").fetchone()[0])
+        return self._catalog.fed()
 
     def _state(self, feed: int) -> dict[str, str]:
         return {"catalog": self._identity, "feed": str(feed)}

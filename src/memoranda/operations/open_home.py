@@ -34,12 +34,21 @@ class Duties(NamedTuple):
     """What a look at a Home may come to, done by operations that stand above it.
 
     `claim` stamps what commits of Git brought in, `retest` asks the golden questions of an index that was made anew,
-    `keep_up` has the vectors of a server brought up in the background.
+    `keep_up` has the vectors of a server brought up in the background, `keep_up_others` the recipes that do not answer.
     """
 
     claim: Callable[[Context, OpenHome], None]
     retest: Callable[[Context, OpenHome], None]
     keep_up: Callable[[OpenHome], None]
+    keep_up_others: Callable[[OpenHome], None]
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """When the recipes that do not answer are looked at again (`time.monotonic`), and what was seen the last time."""
+
+    due: float = 0.0
+    seen: tuple[int, tuple[str, ...]] | None = None
 
 
 @dataclass(slots=True)
@@ -59,6 +68,7 @@ class OpenHome:
     sheets: dict[tuple[str, date], int] = field(default_factory=dict)
     watched: bool = False
     remembered: int = 0
+    upkeep: Upkeep = field(default_factory=Upkeep)
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sessions: SessionBook | None = None
     _tombs: TombBook | None = None
@@ -128,6 +138,8 @@ class OpenHome:
             self.duties.retest(context, self)
         if self.indexes.active().remote:
             self.duties.keep_up(self)
+        if self.watched:
+            self.duties.keep_up_others(self)
 
     def _prepare(self) -> None:
         """While Git still compares many files: what comes afterwards, and what an edit would need."""
@@ -181,10 +193,12 @@ class OpenHome:
             lambda context, _: self.duties.claim(context, self),
             lambda context, _: self.duties.retest(context, self),
             lambda _: self.duties.keep_up(self),
+            lambda _: self.duties.keep_up_others(self),
         )
         return OpenHome(
             self.repository, ReaderIndexes(self.indexes, places), self.withdrawn, duties, self.personal, self.signing,
-            self.sheets, self.watched, self.remembered, self._counts, self.sessions, self.tombs, self.envelope,
+            self.sheets, self.watched, self.remembered, self.upkeep, self._counts, self.sessions, self.tombs,
+            self.envelope,
         )  # fmt: skip
 
     def leave(self) -> None:

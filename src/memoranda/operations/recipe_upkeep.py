@@ -17,6 +17,7 @@ from memoranda.recall.golden import PATH, Golden, GoldenReport, Question, parse,
 from memoranda.values import replace
 
 _AGAIN = 60.0  # seconds after which a build that was stopped is tried again by itself
+_PAUSE = 10.0  # seconds between two looks at the recipes that do not answer
 
 
 def golden_questions(home: OpenHome) -> Golden | None:
@@ -102,6 +103,34 @@ def keep_up(home: OpenHome) -> None:
             why = str(error)
     with home.indexes.lock:
         home.indexes.notices.append(f"Not everything has a vector of {recipe.name} yet: {why}")
+
+
+def keep_up_others(home: OpenHome) -> None:
+    """For a process that lives long: has the recipes that were added and do not answer brought up in the background.
+
+    It opens none of their indexes: whether there is something new, the catalog's feed says. Nobody waits for it.
+    """
+    if time.monotonic() < home.upkeep.due or home.repository.read_only is not None:
+        return
+    home.upkeep.due = time.monotonic() + _PAUSE
+    with home.indexes.lock:
+        last = home.indexes.catalog.fed()
+    layout, active = home.repository.layout, home.indexes.active()
+    others = [recipe for recipe in home.indexes.kept()[1] if recipe.name != active.name]
+    now = (last, tuple(recipe.digest() for recipe in others))
+    if not others or now == home.upkeep.seen or building.under_way(layout.own):
+        return
+    states = [building.progress_of(layout.cache, layout.own, part) for recipe in others for part in recipe.parts]
+    if any(state is not None and state.error is not None and time.time() - state.at < _AGAIN for state in states):
+        return
+    try:
+        for recipe in others:
+            building.start(layout, recipe)
+    except Unavailable as error:
+        with home.indexes.lock:
+            home.indexes.notices.append(f"What is new does not reach the recipes that do not answer: {error.what}")
+        return
+    home.upkeep.seen = now
 
 
 @undisturbed

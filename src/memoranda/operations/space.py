@@ -236,7 +236,13 @@ def _keep_up(home: OpenHome) -> None:
     keep_up(home)
 
 
-_DUTIES = Duties(_claim, _retest, _keep_up)
+def _keep_up_others(home: OpenHome) -> None:
+    from memoranda.operations.recipe_upkeep import keep_up_others  # here: processes that live long ask
+
+    keep_up_others(home)
+
+
+_DUTIES = Duties(_claim, _retest, _keep_up, _keep_up_others)
 
 
 def _endpoint(space: Space, repository: Repository, name: str) -> Endpoint | None:

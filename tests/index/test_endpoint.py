@@ -97,6 +97,18 @@ def test_a_slow_server_is_not_waited_for(server: StandIn, slept: list[float]) ->
     assert len(slept) == 1
 
 
+def test_only_who_asks_is_not_made_to_wait(server: StandIn, slept: list[float]) -> None:
+    """A build that measures with questions has the patience that it has for documents."""
+    embedder = EndpointEmbedder(server.url, "letters", 8, sleep=slept.append)
+    server.says = [(503, {}, b""), (503, {}, b"")]
+    assert embedder.embed_questions(["a"]) == [bytes([127, *[0] * 7])]
+    assert len(server.asked) == 3
+    server.says = [(503, {}, b"")]
+    with pytest.raises(Unavailable):
+        embedder.embed_question("b", lambda _: 1.0)
+    assert len(server.asked) == 4
+
+
 def test_nobody_there(slept: list[float]) -> None:
     embedder = EndpointEmbedder("http://127.0.0.1:9", "letters", 8, tries=2, wait=1, sleep=slept.append)
     with pytest.raises(Unavailable, match="does not answer"):

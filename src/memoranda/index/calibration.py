@@ -12,6 +12,8 @@ from math import sqrt
 from operator import mul
 
 from memoranda.index.catalog import Catalog
+from memoranda.index.embedding import Embedder
+from memoranda.index.embedding.endpoint import EndpointEmbedder
 from memoranda.index.feeding import documents
 from memoranda.index.vectors import VectorIndex
 
@@ -44,12 +46,19 @@ def calibrate(catalog: Catalog, vectors: VectorIndex) -> None:
 def _unrelated(catalog: Catalog, vectors: VectorIndex, keys: list[str]) -> list[float]:
     """The cosines of what is asked with all documents of the sample but the one that it was taken from."""
     held = {key: _numbers(vector) for key, vector in vectors.vectors_of(keys).items()}
+    some = list(documents(catalog, keys[:_ASKED]))
+    questions = [" ".join(document.text.split()[:_WORDS]) for document in some]
     found = []
-    for document in documents(catalog, keys[:_ASKED]):
-        question = " ".join(document.text.split()[:_WORDS])
-        asked = _numbers(vectors.embedder.embed_question(question, lambda _: 1.0))
+    for document, asked in zip(some, map(_numbers, _embedded(vectors.embedder, questions)), strict=True):
         found += [_cosine(asked, other) for key, other in held.items() if key != document.key]
     return found or [0.0]
+
+
+def _embedded(embedder: Embedder, questions: list[str]) -> list[bytes]:
+    """A server that is slow is waited for here, as for the documents: a build has time, and whoever asks has not."""
+    if isinstance(embedder, EndpointEmbedder):
+        return embedder.embed_questions(questions)
+    return [embedder.embed_question(question, lambda _: 1.0) for question in questions]
 
 
 def _numbers(vector: bytes) -> list[int]:

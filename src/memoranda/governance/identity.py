@@ -21,7 +21,7 @@ from memoranda.state import tables as t
 from memoranda.state.database import Database, Remembered
 from memoranda.values import dataclass
 
-__all__ = ["ROLES", "Authenticator", "Identity", "Kind", "Token", "Tokens"]
+__all__ = ["ROLES", "Authenticator", "Authenticators", "Identity", "Kind", "Token", "Tokens"]
 
 Kind = Literal["user", "agent", "service"]
 PREFIX = "mem_tok_"
@@ -147,11 +147,11 @@ class Tokens:
         if found is None:
             found = self._look(bearer)
             if found is None:
-                raise _unknown()
+                raise unknown_credential()
             known[digest] = found
         now = context.now()
         if found.expires_at is not None and found.expires_at <= stamp(now):
-            raise _unknown()
+            raise unknown_credential()
         used = self._used.get(found.identity.token_id or "")
         if used is None or now - used > _USED_EVERY:
             self._note_use(found.identity, now)
@@ -189,6 +189,21 @@ class Tokens:
             connection.execute(update(t.tokens).where(t.tokens.c.id == identity.token_id).values(used_at=stamp(now)))
 
 
+class Authenticators:
+    """The service's own tokens, and beside them those of an identity provider where there is one."""
+
+    def __init__(self, tokens: Tokens, provider: Authenticator | None = None) -> None:
+        self._tokens, self._provider = tokens, provider
+
+    def authenticate(self, context: Context, bearer: str) -> Identity:
+        """What the one says that the credential is for: no credential is tried twice."""
+        if bearer.startswith(PREFIX):
+            return self._tokens.authenticate(context, bearer)
+        if self._provider is None:
+            raise unknown_credential()
+        return self._provider.authenticate(context, bearer)
+
+
 def _hashed(salt: str, secret: str) -> str:
     return sha256(f"{salt}\n{secret}".encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -201,7 +216,8 @@ def _token(row: Any, tenant: str | None) -> Token:
     )  # fmt: skip
 
 
-def _unknown() -> Unauthenticated:
+def unknown_credential() -> Unauthenticated:
+    """The one error for every credential that gives no identity: it says nothing of why."""
     return Unauthenticated(
         "The credential is not known here, or no longer valid.",
         remedy="Send a valid token as `Authorization: Bearer …`.",

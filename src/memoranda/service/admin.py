@@ -202,7 +202,7 @@ def issue_token(
         else:
             _may(caller, who == own.user or _ADMIN in own.roles)
         narrowed = roles
-        if who == own.user and agent is None and _ADMIN not in own.roles:  # a narrowed token makes no wider one
+        if who == own.user and agent is None:  # a narrowed token makes no wider one
             narrowed = tuple(own.roles if roles is None else own.roles & set(roles))
         return desk.tokens.issue(caller.context, own.tenant, who, agent, narrowed, expires_at, name)
 

@@ -201,7 +201,8 @@ def _input(case: Case) -> dict[str, object]:
         "scope": place.scope if place else where.scope, "team": where.team, "owner": place.owner if place else None,
         "kind": case.kind, "classification": case.classification, "roles": sorted(identity.roles),
         "actor_kind": identity.kind, "scopes": list(case.scopes),
-        "engine": case.policy.engine, "isolation": case.engine.isolation(agent.tenant), "personal_data": False,
+        "engine": case.engine.document().provider, "isolation": case.engine.isolation(agent.tenant),
+        "personal_data": False,
         "taint": [], "policy": case.policy.policy.model_dump(mode="json"), "frozen": agent.frozen,
         "size": sum(len(text) for _, text in case.fields), "request_id": case.caller.request_id,
     }  # fmt: skip

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import ipaddress
 import json
+import socket
 import ssl
 import threading
 import time
@@ -60,6 +61,7 @@ class Component(ThreadingHTTPServer):
         self.answers = answers
         self.asked: list[Asked] = []
         self.scheme = "http"
+        self.open: list[Any] = []
 
     @property
     def port(self) -> int:
@@ -68,6 +70,10 @@ class Component(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.open.append(request)
+        super().process_request(request, client_address)
 
     def handle_error(self, *_: object) -> None:
         pass  # a client that goes away is what is tested
@@ -132,6 +138,9 @@ def standing(
         server.shutdown()
         thread.join()
         server.server_close()
+        for connection in server.open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class Authority:

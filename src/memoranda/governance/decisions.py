@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from memoranda.engines.egress import Egress
 from memoranda.errors import ComponentUnavailable, ConfigRefused
+from memoranda.governance.credentials import Secret
 from memoranda.values import dataclass
 
 Package = Literal["memory.write", "memory.search"]
@@ -72,6 +74,46 @@ def decision_of(answer: object, policy: str) -> Decision:
     if answer.get("allow") is True and not reasons:
         return Decision(True, (), policy)
     return Decision(False, reasons or ("undefined",), policy)
+
+
+class Opa:
+    """An OPA server that was given the shipped policies, asked by its REST interface."""
+
+    def __init__(
+        self, egress: Egress, url: str, *, token: Callable[[], Secret] | None = None, timeout: float = 2.0
+    ) -> None:
+        self._target = egress.to(url, name="OPA", timeout=timeout, failing=ComponentUnavailable)
+        self._token = token
+
+    def decide(self, package: Package, input: Mapping[str, Any]) -> Decision:
+        """As `Decisions.decide`. What is undefined there denies; what is no decision at all is ComponentUnavailable."""
+        policy = f"opa:{package}"
+        if package not in PACKAGES:
+            return Decision(False, ("undefined",), policy)
+        headers = {"authorization": f"Bearer {self._token().reveal()}"} if self._token else {}
+        path = f"/v1/data/{package.replace('.', '/')}"
+        reply = self._target.request("POST", path, json={"input": input}, headers=headers)
+        if reply.status != 200:
+            self._target.fail(f"It answered with status {reply.status}.")
+        answer = self._target.answer(reply)
+        if not isinstance(answer, dict):
+            self._target.fail("It answered something that is no object.")
+        if "result" not in answer:
+            return Decision(False, ("undefined",), policy)
+        result = answer["result"]
+        if not isinstance(result, dict) or not isinstance(result.get("allow"), bool):
+            self._target.fail("It answered neither yes nor no.")
+        return decision_of(result, policy)
+
+    def ready(self) -> None:
+        """As `Decisions.ready`: decisions on nothing have to be no, for a reason that our policies give."""
+        for package in PACKAGES:
+            told = self.decide(package, {})
+            if told.allow or "input_incomplete" not in told.reasons:
+                raise ComponentUnavailable(
+                    f"OPA does not decide {package} by the policies of this service.",
+                    remedy="Give it the files of policies/.",
+                )
 
 
 class EmbeddedDecisions:

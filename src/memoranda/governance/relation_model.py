@@ -223,20 +223,11 @@ def fits(model: Model, user: str, relation: str, object: str) -> bool:
     return rewrite is not None and any(isinstance(part, Direct) and kind in part.kinds for part in _walk(rewrite))
 
 
-# Evaluating a model
-
-_YES, _NO, _CUT = 1, 0, -1  # _CUT: not known, for the way there leads through itself or too deep
-
-
-def evaluate(model: Model, read: Reader, user: str, relation: str, object: str) -> bool:
-    """Whether `user` stands in `relation` to `object`, by the tuples that `read(object, user)` gives.
-
-    `read` gives of an object all tuples whose user is `user`, and all whose user is not a plain `user:…`; more does
-    not matter. InvalidInput when the model knows no such relation or kind of user.
-    """
+def defines(model: Model, user: str, relation: str, object: str) -> str:
+    """The kind of `user`; InvalidInput when the model knows no such relation, object or kind of user."""
     asked = _OBJECT.fullmatch(object)
-    kind = kind_of(user)
-    of, _, through = (kind or "").partition("#")
+    kind = kind_of(user) or ""
+    of, _, through = kind.partition("#")
     if (
         asked is None
         or relation not in model.get(asked[1], {})
@@ -247,7 +238,21 @@ def evaluate(model: Model, read: Reader, user: str, relation: str, object: str) 
             f"The relation model knows nothing of {user[:100]!r} as {relation[:50]!r} of {object[:100]!r}.",
             why="A user, a relation or an object is not of a kind that it defines.",
         )
-    run = _Run(model, read, user, kind or "")
+    return kind
+
+
+# Evaluating a model
+
+_YES, _NO, _CUT = 1, 0, -1  # _CUT: not known, for the way there leads through itself or too deep
+
+
+def evaluate(model: Model, read: Reader, user: str, relation: str, object: str) -> bool:
+    """Whether `user` stands in `relation` to `object`, by the tuples that `read(object, user)` gives.
+
+    `read` gives of an object all tuples whose user is `user`, and all whose user is not a plain `user:…`; more does
+    not matter. InvalidInput as `defines`.
+    """
+    run = _Run(model, read, user, defines(model, user, relation, object))
     while True:
         run.begin()
         found = run.check(object, relation, DEPTH)

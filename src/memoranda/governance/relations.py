@@ -17,6 +17,8 @@ from memoranda.governance.relation_model import Rewrite, evaluate, fits, parse
 
 AgentRelation = Literal["viewer", "editor", "can_invoke"]
 
+MOST = 100  # tuples that are written at once
+
 # Roles that are relations, and what they are to their tenant. platform_admin is none: it reads no memory.
 RELATED_ROLES = frozenset({"tenant_admin", "developer", "security_officer", "auditor"})
 _OF_TENANT = (("tenant_admin", "admin"), ("security_officer", "overseer"), ("auditor", "overseer"))
@@ -151,6 +153,16 @@ def checked(tuples: Iterable[Tuple]) -> None:
             )
 
 
+def together(add: Sequence[Tuple], remove: Sequence[Tuple]) -> None:
+    """Refuses to write more at once than OpenFGA takes in one piece."""
+    if len(add) + len(remove) > MOST:
+        raise InvalidInput(
+            f"At most {MOST} relations are written at once, and here are {len(add) + len(remove)}.",
+            why="Only so many are written as a whole or not at all.",
+            remedy="Write them in several steps.",
+        )
+
+
 def asked_for(object: str | None, user: str | None) -> None:
     """Refuses to read all tuples of everybody."""
     if not (object or user):
@@ -179,6 +191,7 @@ class EmbeddedRelations:
     def write(self, add: Sequence[Tuple] = (), remove: Sequence[Tuple] = ()) -> None:
         """As `Relations.write`."""
         checked(add)
+        together(add, remove)
         self._store.write(add, remove)
 
     def read(self, *, object: str | None = None, user: str | None = None) -> list[Tuple]:

@@ -120,7 +120,7 @@ def open_space(
 
     return Space(
         context, keys(), choice.nearest, choice.personal, progress=progress, signing=signing(), begun=begun,
-        endpoints=endpoints,
+        endpoints=endpoints, trusted=trusted(),
     )  # fmt: skip
 
 
@@ -183,6 +183,31 @@ def signing() -> Signing | None:
             remedy="It takes `allowed_signers` and, to sign here, `signing_key`.",
         )
     return Signing(paths["allowed_signers"], paths["signing_key"])
+
+
+def trusted() -> list[Path]:
+    """The Homes in which the person alone writes, by `trust_edits` in `[edits]` of the settings: a list of folders.
+
+    Raises:
+        InvalidInput: it is none, or the settings lie in such a Home, where who writes files could write it.
+    """
+    told = settings("edits")
+    if not told:
+        return []
+    folders = told.pop("trust_edits", None)
+    if told or not isinstance(folders, list) or not all(isinstance(folder, str) and folder for folder in folders):
+        raise InvalidInput(
+            f"[edits] in {config_file()} is not understood.", remedy="It takes `trust_edits`, a list of folders."
+        )
+    roots = [config_file().parent / os.path.expanduser(folder) for folder in folders]  # noqa: PTH111
+    for root in roots:
+        if config_file().resolve().is_relative_to(root.resolve()):
+            raise InvalidInput(
+                f"{config_file()} lies in {root}, of which it says `trust_edits`.",
+                why="Whoever writes a file there could say so.",
+                remedy="Keep the settings outside of every Home.",
+            )
+    return [place for root in roots for place in (root, root / NESTED)]
 
 
 def endpoints() -> dict[str, Endpoint]:

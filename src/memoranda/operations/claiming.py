@@ -42,8 +42,20 @@ def stamp_found(home: OpenHome, found: Sequence[Found]) -> Mapping[str, Mapping[
                 taint = _inherited(home, note.id, item.path) | _cited(home, note.sources)
             if taint := taint | opened:
                 fields["taint"] = taint.records()
+            elif home.trusts_edits and not is_journal_path(item.path) and item.blob is not None:
+                home.edits |= typed_here(home, item.path, item.blob)
             told[item.path] = fields
     return told
+
+
+def typed_here(home: OpenHome, path: str, blob: str) -> dict[str, str]:
+    """blob -> path of an edit that a person can have made with an editor: Git has never seen these bytes.
+
+    What a merge, a squash, a checkout or a stash laid into the files lies among its objects before.
+    """
+    if home.repository.blob(blob) is not None or (home.repository.layout.git_dir / "SQUASH_MSG").exists():
+        return {}
+    return {blob: path}
 
 
 def _of_journal(home: OpenHome, path: str, data: bytes) -> tuple[Taint, list[str]]:

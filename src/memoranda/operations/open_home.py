@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 class Duties(NamedTuple):
     """What a look at a Home may come to, done by operations that stand above it.
 
-    `claim` stamps what commits of Git brought in, `retest` asks the golden questions of an index that was made anew,
-    `keep_up` has the vectors of a server brought up in the background, `keep_up_others` the recipes that do not answer.
+    `claim` stamps what commits of Git brought in, `trust` reviews a person's own edits where they have asked for it,
+    `retest` asks the golden questions of an index that was made anew, `keep_up` has the vectors of a server brought up
+    in the background, `keep_up_others` the recipes that do not answer.
     """
 
     claim: Callable[[Context, OpenHome], None]
+    trust: Callable[[Context, OpenHome], None]
     retest: Callable[[Context, OpenHome], None]
     keep_up: Callable[[OpenHome], None]
     keep_up_others: Callable[[OpenHome], None]
@@ -56,7 +58,8 @@ class OpenHome:
     """One open Home with its indexes. `personal` marks the person's own, which no project brought along.
 
     `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
-    `remembered` is the record after which `memory/MEMORY.md` was last looked at.
+    `remembered` is the record after which `memory/MEMORY.md` was last looked at. `trusts_edits` when the person alone
+    writes here and has said so outside the Home; `edits` are the blobs of such edits that are not reviewed yet.
     """
 
     repository: Repository
@@ -69,6 +72,8 @@ class OpenHome:
     watched: bool = False
     remembered: int = 0
     upkeep: Upkeep = field(default_factory=Upkeep)
+    trusts_edits: bool = False
+    edits: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sessions: SessionBook | None = None
     _tombs: TombBook | None = None
@@ -132,6 +137,8 @@ class OpenHome:
             self._sessions.compare()
         if unclaimed:
             self.duties.claim(context, self)
+        if self.edits:
+            self.duties.trust(context, self)
         if self._tombs is not None:
             self._tombs.compare()
         if self.indexes.changed:
@@ -191,14 +198,15 @@ class OpenHome:
 
         duties = Duties(
             lambda context, _: self.duties.claim(context, self),
+            lambda context, _: self.duties.trust(context, self),
             lambda context, _: self.duties.retest(context, self),
             lambda _: self.duties.keep_up(self),
             lambda _: self.duties.keep_up_others(self),
         )
         return OpenHome(
             self.repository, ReaderIndexes(self.indexes, places), self.withdrawn, duties, self.personal, self.signing,
-            self.sheets, self.watched, self.remembered, self.upkeep, self._counts, self.sessions, self.tombs,
-            self.envelope,
+            self.sheets, self.watched, self.remembered, self.upkeep, self.trusts_edits, self.edits, self._counts,
+            self.sessions, self.tombs, self.envelope,
         )  # fmt: skip
 
     def leave(self) -> None:

@@ -42,6 +42,7 @@ class Space:
         signing: whose signed reviews count; without it, those that this installation wrote.
         begun: a comparison of the nearest Home's files that is under way, for the first look.
         endpoints: gives the servers of embeddings that the person's settings describe, by name.
+        trusted: roots of the Homes in which the person alone writes, and whose edited files are reviewed at once.
         given: Homes that somebody else opened and will close; then these are the Homes, and the first is written.
     """
 
@@ -56,8 +57,10 @@ class Space:
         signing: Signing | None = None,
         begun: Comparison | None = None,
         endpoints: Callable[[], Mapping[str, Endpoint]] = dict,
+        trusted: Sequence[Path] = (),
         given: Sequence[OpenHome] = (),
     ) -> None:
+        self._trusted = frozenset(root.resolve() for root in trusted)
         self._given = tuple(given)
         self.endpoints = endpoints
         self._begun = begun
@@ -157,6 +160,7 @@ class Space:
             home = self._open[root] = OpenHome(
                 repository, indexes, withdrawn, _DUTIES, root == self._personal, self._signing
             )
+            home.trusts_edits = self._signing is None and root.resolve() in self._trusted
             repository.stamp = partial(_stamp, home)
             home.remembered = repository.sequence
             opened.append(home)
@@ -242,7 +246,13 @@ def _keep_up_others(home: OpenHome) -> None:
     keep_up_others(home)
 
 
-_DUTIES = Duties(_claim, _retest, _keep_up, _keep_up_others)
+def _trust(context: Context, home: OpenHome) -> None:
+    from memoranda.operations.trusting import review_edits
+
+    review_edits(context, home)
+
+
+_DUTIES = Duties(_claim, _trust, _retest, _keep_up, _keep_up_others)
 
 
 def _endpoint(space: Space, repository: Repository, name: str) -> Endpoint | None:

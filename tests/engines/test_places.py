@@ -12,6 +12,7 @@ from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import Item, OperationContext, Place, RecallRequest, RememberRequest, UpdateRequest
 from memoranda.engines.homes import Homes
 from memoranda.errors import MemorandaError, NotFound
+from tests.conftest import Clock
 from tests.engines.asking import asking
 
 ASK = RecallRequest(query="When does the office of Acme close, and who has the key?")
@@ -149,7 +150,7 @@ def test_forgetting_takes_the_record_of_the_call_along(engine: Builtin, context:
     ("scope: user\nuser: ana\n", "scope: organization\n"), ("user: ana\n", ""), ("user: ana", "user: [ana, bob]"),
 ])  # fmt: skip
 def test_an_owner_that_was_edited_in_the_file_gives_nobody_anything_to_read(
-    engine: Builtin, context: Context, homes: Homes, edit: tuple[str, str]
+    engine: Builtin, context: Context, homes: Homes, clock: Clock, edit: tuple[str, str]
 ) -> None:
     kept = _put(engine, context, asking(writes="user"), "Ana's own word is elm.")
     bob = asking("bob")
@@ -164,6 +165,7 @@ def test_an_owner_that_was_edited_in_the_file_gives_nobody_anything_to_read(
     beside.write_text(
         "---\nscope: user\nuser: bob\norigin: agent\nreviewed: true\n---\nThe word is planted.\n", "utf-8"
     )
+    clock.tick(seconds=10)  # the files are not compared at every question
     word = RecallRequest(query="What is the word?")
     for where in (bob, asking(), asking("eve", "max")):
         assert engine.recall(context, where, word).items == ()

@@ -36,12 +36,11 @@ from memoranda.engines.contract import (
 )
 from memoranda.engines.exporting import Exported, Given, as_bundle, as_lines, as_zip
 from memoranda.engines.homes import Homes
-from memoranda.engines.items import items_of
+from memoranda.engines.items import items_of, scored_of
 from memoranda.engines.looking import changed, found, heads, in_place, keyset, missing, refuse_other_state
 from memoranda.engines.placing import circumstances, home_of, places_of, written_place
 from memoranda.errors import ChainConflict, Conflict, EngineUnavailable, InvalidInput
 from memoranda.index.rows import NoteRow
-from memoranda.notes.pointers import parse_pointer
 from memoranda.notes.times import Interval, parse_instant
 from memoranda.operations import listing, recalling, remembering
 from memoranda.operations.asking import TOP
@@ -110,31 +109,17 @@ class Builtin:
                 kinds=asked.kinds, include=("notes",),
                 as_of=_instant(asked.as_of, "as_of", end=True), known_at=_instant(asked.known_at, "known_at", end=True),
             )  # fmt: skip
-            scored = [self._scored(space, item, places, own.now()) for item in view.items]
+            scored: dict[str, ScoredItem] = {}
+            for home in space.homes():
+                items = [item for item in view.items if item.home == home.name]
+                scored |= scored_of(home, items, self._instance, places, own.now())
         told = view.coverage
         coverage = Coverage(
             engines=(self._instance,), searched=told.notes, blocked=told.blocked,
             withheld=tuple(Pointer(id=p.id, kind=p.kind, at=p.at) for p in told.withheld),
             notices=(_INCOMPLETE,) if told.notices else (),
         )  # fmt: skip
-        return Found(items=tuple(item for item in scored if item is not None), coverage=coverage)
-
-    def _scored(
-        self, space: Space, item: recalling.Item, places: Mapping[str, Place], now: datetime
-    ) -> ScoredItem | None:
-        home = next(home for home in space.homes() if home.name == item.home)
-        rev = parse_pointer(item.uri).rev
-        with home.indexes.lock:
-            catalog = home.indexes.catalog
-            row = next((row for row in catalog.all_states(item.id) if row.blob == rev), None)
-            if row is None:
-                return None  # taken away since it was found
-            (whole,) = items_of(catalog, [row], self._instance, places, now)
-        told = {
-            **whole.model_dump(), "content": item.text, "state": item.state, "trust": item.trust,
-            "taint": item.taint, "superseded_by": item.superseded_by,
-        }  # fmt: skip
-        return ScoredItem(**told, score=item.score, why=item.why, suspicious=item.suspicious, envelope=item.envelope)
+        return Found(items=tuple(scored[item.id] for item in view.items if item.id in scored), coverage=coverage)
 
     def get(self, context: Context, where: OperationContext, item_id: str, *, exact: bool = False) -> Item:
         places = places_of(where)

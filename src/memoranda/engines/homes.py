@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import resource
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -27,8 +28,10 @@ from memoranda.operations.open_home import OpenHome
 from memoranda.operations.space import Space
 from memoranda.values import dataclass, field
 
-MOST = 128  # Homes that stay open at once, when nobody uses them
+MOST = 64  # Homes that stay open at once, when nobody uses them: 3 to 6 MB each, and 25 open files
 IDLE = timedelta(minutes=10)
+_LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
+_FILES = 25
 
 
 @dataclass(slots=True)
@@ -47,13 +50,14 @@ class _Entry:
 class Homes:
     """The pool of the Homes below `folder`. Threads share it; `context` gives the clock and the random source.
 
-    At most `most` Homes stay open that nobody uses, and none for longer than `idle`; those in use are not counted.
+    At most `most` Homes stay open that nobody uses, fewer where the system lets a process open few files, and none for
+    longer than `idle`; those in use are not counted.
     """
 
     def __init__(self, folder: Path, context: Context, *, most: int = MOST, idle: timedelta = IDLE) -> None:
         self.folder = folder.absolute()
         self._context = context
-        self._most = most
+        self._most = min(most, max(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 // _FILES))
         self._idle = idle
         self._entries: OrderedDict[Path, _Entry] = OrderedDict()
         self._keys: dict[str, Keys] = {}
@@ -146,7 +150,9 @@ class Homes:
             finish(made.root, self._context, entry.keys)
         space = Space(self._context, entry.keys, entry.root, None)
         try:
-            space.homes()[0].refresh(self._context)
+            home = space.homes()[0]
+            home.refresh(self._context)
+            home.repository.look_every = _LOOK
         except BaseException:
             space.homes()[0].close()
             raise

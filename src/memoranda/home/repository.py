@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,8 @@ class Repository(Contents):
         self.outside = Outside(self.layout, self.worktree, self.ours)
         self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout, self.only_ours)
         self._looking = threading.Lock()
+        self.look_every: timedelta | None = None  # where people edit seldom: how long a look at the files is good for
+        self._looked: datetime | None = None
         self._lost: str | None = _UNKNOWN
         self._taken_in = self.layout.own / "taken-in"
         self._many = False
@@ -266,6 +268,11 @@ class Repository(Contents):
         self._ready()
         if self.read_only:
             return [], None
+        if self.look_every is not None:
+            now = context.now()
+            if self._looked is not None and timedelta() <= now - self._looked < self.look_every:
+                return [], self.snapshot()
+            self._looked = now
         with self._looking:
             snapshot = self.snapshot()
             if self._looker.quiet(snapshot.commit) or self._busy():

@@ -143,7 +143,7 @@ def _hide_who_recalled(db: sqlite3.Connection) -> None:
 
 
 def _claim_that_others_recalled(db: sqlite3.Connection) -> None:
-    db.execute("UPDATE audit_items SET tenant = 'globex' WHERE rowid = 1")
+    db.execute("UPDATE audit_items SET tenant = 'globex' WHERE event = (SELECT min(event) FROM audit_items)")
 
 
 def _make_up_a_recall(db: sqlite3.Connection) -> None:

@@ -161,6 +161,7 @@ audit_events = Table(
     Index(None, "tenant", "at", "id"),
     Index(None, "id"),
 )
-audit_items = Table("audit_items", metadata, _key("tenant"), _key("item"), _key("event"), _text("at"))
+audit_items = Table("audit_items", metadata, _key("tenant"), _key("item"), _key("event"), _text("at"),
+                    sqlite_with_rowid=False)  # fmt: skip
 # Intents without an outcome: what is looked at when a process starts, so that it need not read everything.
 audit_open = Table("audit_open", metadata, _key("event"), _text("tenant"), _text("chain"), Index(None, "chain"))

@@ -57,6 +57,7 @@ def upgrade() -> None:
         sa.Column("event", sa.String(), nullable=False),
         sa.Column("at", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("tenant", "item", "event", name=op.f("pk_audit_items")),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "audit_open",

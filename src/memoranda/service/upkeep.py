@@ -1,0 +1,64 @@
+"""What a running service does by itself: it removes what is past its retention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memoranda.context import Context
+from memoranda.errors import LegalHold, MemorandaError
+from memoranda.governance.audit import AuditEvent, Outcome
+from memoranda.operations.expiring import expire
+from memoranda.operations.forgetting import Forgotten
+from memoranda.operations.space import Space
+from memoranda.service.desk import Desk
+from memoranda.service.pipeline import outcome_of
+from memoranda.values import replace
+
+BY = "service"
+
+
+def expire_due(desk: Desk, context: Context) -> int:
+    """Removes what is due in every Home, with its history where its class asks for it; how many Homes failed.
+
+    What is due is hidden on time, whether this has run or not. Each Home that something was removed from, or that
+    could not be looked through, stands in the audit.
+    """
+    failed = 0
+    for tenant, project in _homes(desk):
+        outcome: Outcome = "success"
+        code: str | None = None
+        gone: tuple[str, ...] = ()
+        try:
+            gone = _expired(desk, context, tenant, project)
+        except LegalHold as error:  # what is held stays; the rest went
+            gone, code = _removed(error.done), error.code
+        except MemorandaError as error:
+            outcome, code = outcome_of(error), error.code
+            failed += 1
+        if gone or code is not None:
+            desk.audit.note(
+                context,
+                AuditEvent(
+                    "expire", tenant=tenant, project=project, actor=BY, engine="builtin", outcome=outcome, code=code,
+                    items=gone,
+                ),
+            )  # fmt: skip
+    return failed
+
+
+def _homes(desk: Desk) -> Iterator[tuple[str, str | None]]:
+    for tenant in desk.registry.tenants():
+        yield tenant.id, None
+        yield from ((tenant.id, project) for project in sorted({a.project for a in desk.registry.agents(tenant.id)}))
+
+
+def _expired(desk: Desk, context: Context, tenant: str, project: str | None) -> tuple[str, ...]:
+    own = replace(context, user=BY, agent=BY, person=True, tenant=tenant, project=project)
+    with desk.homes.whole(tenant, project) as home:
+        if home is None:
+            return ()
+        return _removed(expire(own, Space(own, home.repository.keys, None, None, given=[home])))
+
+
+def _removed(done: object) -> tuple[str, ...]:
+    return tuple(taken.id for taken in done.removed) if isinstance(done, Forgotten) else ()

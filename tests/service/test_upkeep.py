@@ -1,0 +1,47 @@
+"""What a running service does by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from memoranda.context import Context
+from memoranda.engines.contract import RememberRequest
+from memoranda.errors import NotFound
+from memoranda.service import memories
+from memoranda.service.caller import Caller
+from memoranda.service.desk import Desk
+from memoranda.service.upkeep import expire_due
+from tests.conftest import Clock
+
+
+@pytest.mark.requirement("P-088", "P-089")
+def test_what_is_past_its_retention_is_hidden_and_then_removed_unless_held(
+    desk: Desk, caller: Callable[..., Caller], set_policy: Callable[..., None], context: Context, clock: Clock
+) -> None:
+    ana = caller("acme", "ana")
+    set_policy("acme", "cleo", retention_days=30)
+
+    def keep(text: str, **more: object) -> str:
+        return memories.remember(desk, ana, "cleo", RememberRequest(content=text, **more)).id  # type: ignore[arg-type]
+
+    short, usual = keep("For a day.", retention_days=1), keep("For a month.")
+    long, held = keep("For a year.", retention_days=365), keep("For ever.", legal_hold=True)
+    clock.tick(days=2)
+    with pytest.raises(NotFound):
+        memories.get(desk, ana, "cleo", short)
+    assert memories.get(desk, ana, "cleo", usual).retention_days == 30
+    clock.tick(days=30)
+    for gone in (usual, long):  # the policy's limit is the shorter one
+        with pytest.raises(NotFound):
+            memories.get(desk, ana, "cleo", gone)
+    assert expire_due(desk, context) == 0
+    entries = desk.audit.query("acme", operation="expire")[0]
+    assert {i for e in entries for i in e.event.items if i.startswith("mem_")} == {short, usual, long}
+    with desk.homes.whole("acme", "shop") as home:
+        assert home is not None
+        files = [path.name for path in (home.repository.root / "memory" / "notes").rglob("*.md")]
+    assert len(files) == 1
+    assert held[-6:] in files[0]
+    assert expire_due(desk, context) == 0

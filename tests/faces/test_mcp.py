@@ -360,6 +360,35 @@ def ask(process: subprocess.Popen[bytes], method: str, params: dict[str, Any], n
     return json.loads(process.stdout.readline()) if number is not None else None
 
 
+UNREADABLE = {
+    '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nas_journal","arguments":{"text":"a\\ud800b"}}}': 7,
+    '{"jsonrpc":"2.0","id":"x\\ud800","method":"ping"}': None,
+    '{"jsonrpc":"2.0","id":"nine","method":"ping","params":{"\\udfff":1}}': "nine",
+    '{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":': None,
+    '{"id":9,"method":"ping"}': 9,
+    "[]": None,
+    "not JSON": None,
+    "[" * 50_000: None,
+}
+
+
+@pytest.mark.parametrize("line", UNREADABLE, ids=lambda line: line[:40])
+def test_a_line_that_is_no_message_is_answered_with_an_error(person: Person, line: str) -> None:
+    """Else the client waits for ever: the SDK drops it. The server goes on."""
+    process = greeted(person, person.home())
+    try:
+        assert process.stdin and process.stdout
+        process.stdin.write(b"\n" + line.encode() + b"\n")
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        assert answer["id"] == UNREADABLE[line]
+        assert answer["error"]["code"] in (-32700, -32600) and "a\ud800b" not in answer["error"]["message"]
+        assert "result" in ask(process, "ping", {}, 21)
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def greeted(person: Person, home: Path) -> subprocess.Popen[bytes]:
     process = raw(person, "--home", str(home))
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -373,6 +402,9 @@ def test_garbage_is_survived_and_the_end_of_input_ends_it(person: Person) -> Non
     with greeted(person, home) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(b"not json\n\xff\xfe\n")
+        process.stdin.flush()
+        for _ in range(2):
+            assert json.loads(process.stdout.readline())["error"]["code"] == -32700
         call = {"name": "nas_remember", "arguments": {"text": "Kept."}}
         assert ask(process, "tools/call", call, 2)["result"]["structuredContent"]["id"].startswith("mem_")
         process.stdin.close()

@@ -28,6 +28,7 @@ from memoranda.errors import MemorandaError
 from memoranda.faces.mcp.asking import ask, asked_again
 from memoranda.faces.mcp.service import Answer, Service
 from memoranda.faces.mcp.tools import CONTEXT_URI, FORGET, INSTRUCTIONS, TOOLS, Tool
+from memoranda.faces.mcp.unreadable import Answering
 
 _THREADS = 4
 _START = 3  # seconds
@@ -60,7 +61,7 @@ async def _serve(service: Service) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_on_signal, service)
         async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+            await server.run(Answering(read, write), write, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
 

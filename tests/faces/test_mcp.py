@@ -361,7 +361,7 @@ def ask(process: subprocess.Popen[bytes], method: str, params: dict[str, Any], n
 
 
 UNREADABLE = {
-    '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nas_journal","arguments":{"text":"a\\ud800b"}}}': 7,
+    '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nas_read","arguments":{"uri":"a\\ud800b"}}}': 7,
     '{"jsonrpc":"2.0","id":"x\\ud800","method":"ping"}': None,
     '{"jsonrpc":"2.0","id":"nine","method":"ping","params":{"\\udfff":1}}': "nine",
     '{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":': None,

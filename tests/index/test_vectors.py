@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from memoranda.errors import IndexDamaged, Unavailable
 from memoranda.index import _chunks, _near, vectors
 from memoranda.index.documents import Document
-from memoranda.index.embedding import Passage, Weigh, scaled
+from memoranda.index.embedding import Passage, Weigh, scaled, static
 from memoranda.index.embedding.static import StaticEmbedder, installed
 from memoranda.index.vectors import VectorIndex
 
@@ -403,3 +403,17 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
     file.write_bytes(data)
     with pytest.raises(Unavailable, match="table"):
         StaticEmbedder(tmp_path / "package", tmp_path).check()
+
+
+def test_pieces_are_the_same_one_by_one_and_all_at_once(tmp_path: Path) -> None:
+    """A process that has looked for many reads the whole list: every word has the same pieces before and after."""
+    folder = static.installed()
+    if folder is None:
+        pytest.skip("needs wordllama")
+    words = ["\u2581" + word for word in "renewed the a item99x123 été Zürich naïveté xqzj 2026 contractual".split()]
+    one = static.StaticEmbedder(folder, tmp_path / "models")
+    before = [list(one._pieces_of(word)) for word in words]
+    for n in range(static._MANY_PIECES + 1):
+        one._lookup[f"{n}#"]
+    assert one._lookup.longest
+    assert [list(one._pieces_of(word)) for word in words] == before

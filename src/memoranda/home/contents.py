@@ -174,10 +174,9 @@ class Contents:
     def known(self, snapshot: Snapshot) -> Callable[[str], str | None]:
         """A function that gives the blob id of a path in a snapshot."""
         overlay = {change.path: change.new for record in snapshot.tail for change in record.changes}
-        tree = self._tree(snapshot.commit)
 
-        def blob_of(path: str) -> str | None:
-            return overlay[path] if path in overlay else tree.get(path)
+        def blob_of(path: str) -> str | None:  # what was just written needs no object of Git
+            return overlay[path] if path in overlay else self._tree(snapshot.commit).get(path)
 
         return blob_of
 

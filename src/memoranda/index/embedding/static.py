@@ -47,6 +47,7 @@ _START = "\u2581"  # before the first piece of a word
 _FEW = 24  # texts for which numpy is not imported, nor the whole table read
 _BATCH = 512
 _BLOCK = 1024
+_MANY_PIECES = 5_000  # looked for one by one; then all are read, which takes as long as that did
 _MOST_WORDS = 200_000  # whose pieces are kept
 _MOST_ASKED = 4_000  # 4 MB
 _WIDE = 100_000  # pieces whose sum may need more than 32 bits
@@ -268,6 +269,7 @@ class _Pieces(dict[str, "int | None"]):
         self._ends = array("I", data[8 : 8 + 4 * count])
         self._places = array("I", data[8 + 4 * count : 8 + 8 * count])
         self._bytes = data[8 + 8 * count :]
+        self._missed = 0
         self._whole = False
         self.longest: dict[str, int] = {}
         if len(self._bytes) != size or len(self._ends) != count:
@@ -276,17 +278,21 @@ class _Pieces(dict[str, "int | None"]):
     def __missing__(self, piece: str) -> int | None:
         if self._whole:
             return None
+        self._missed += 1
+        if self._missed > _MANY_PIECES:  # a process that lives long and is told of ever new words
+            self.load()
+            return self.get(piece)
         found = self[piece] = self._found(piece.encode("utf-8", "replace"))
         return found
 
     def load(self) -> None:
         """All of them at once, for many words; a miss is a miss from then on."""
-        starts = [0, *self._ends[:-1]]
+        starts, longest = [0, *self._ends[:-1]], dict[str, int]()
         for start, end, place in zip(starts, self._ends, self._places, strict=True):
             piece = self._bytes[start:end].decode()
             self[piece] = place
-            self.longest[piece[:2]] = max(self.longest.get(piece[:2], 0), len(piece))
-        self._whole = True
+            longest[piece[:2]] = max(longest.get(piece[:2], 0), len(piece))
+        self.longest, self._whole = longest, True  # at once, for another thread
 
     def _found(self, piece: bytes) -> int | None:
         at = bisect_left(range(len(self._ends)), piece, key=self._piece)

@@ -98,12 +98,16 @@ def index_add(context: Context, space: Space, name: str, *, wait: bool = False) 
         return record.keep(Kept(name, indexes, format_instant(context.now()), context.user))
 
     home.indexes.serving_record.change(keep)
+    begun = False
     if wait:
         layout = home.repository.layout
         building.build(layout.cache, layout.own, recipe, space.progress)
     elif not _level(home, recipe):
         building.start(home.repository.layout, recipe)
-    return _status(home, recipe, home.indexes.serving_record.read())
+        begun = True
+    status = _status(home, recipe, home.indexes.serving_record.read())
+    # The process that was started has not told of itself yet: what is read is how things stood before.
+    return replace(status, state="building", why=None) if begun and status.state != "building" else status
 
 
 def _ask(context: Context, space: Space, operation: str) -> None:

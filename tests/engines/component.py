@@ -56,8 +56,8 @@ class Component(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, answers: Callable[[Asked], Answer], host: str = "127.0.0.1") -> None:
-        super().__init__((host, 0), _Handler)
+    def __init__(self, answers: Callable[[Asked], Answer], host: str = "127.0.0.1", port: int = 0) -> None:
+        super().__init__((host, port), _Handler)
         self.answers = answers
         self.asked: list[Asked] = []
         self.scheme = "http"
@@ -121,10 +121,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def standing(
-    answers: Callable[[Asked], Answer], certificate: tuple[Path, Path] | None = None, host: str = "127.0.0.1"
+    answers: Callable[[Asked], Answer],
+    certificate: tuple[Path, Path] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
 ) -> Iterator[Component]:
     """A component that answers until the end; with `certificate` (file, key) it speaks TLS."""
-    server = Component(answers, host)
+    server = Component(answers, host, port)
     if certificate:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(*certificate)

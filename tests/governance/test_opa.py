@@ -37,7 +37,6 @@ def serving(engine: Any) -> Any:
     return answers
 
 
-@pytest.mark.requirement("S-069", "S-070")
 def test_opa_over_http_decides_as_the_engine_in_process(egress: Egress) -> None:
     embedded, rng = EmbeddedDecisions(), random.Random(3)
     with standing(serving(opa())) as server:

@@ -16,7 +16,7 @@ from memoranda.home.activity import Activity
 from memoranda.home.durable import FileLock, write_durably
 from memoranda.home.groups import Group, Position, encode_group, read_group
 from memoranda.home.layout import Layout
-from memoranda.home.ledger import LedgerTail, last_segment
+from memoranda.home.ledger import LedgerTail, last_segment, segment_path
 from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.log import IntakeLog
 from memoranda.home.objects import FILE_MODE, PROGRAM_MODE, GitObject, Signature, TreeEditor, commit_data, make_object
@@ -78,10 +78,38 @@ class Committer:
             return None
         mark = (status.st_mtime_ns, status.st_ino)
         if self._seen is None or self._seen[0] != mark:
-            group = read_group(self._path)
+            try:
+                group = read_group(self._path)
+            except HomeDamaged:
+                group = self._worked_out()
             self._seen = (mark, group)
             self.streak.follow(group)  # another process's, when it has not been followed yet
         return self._seen[1]
+
+    def _worked_out(self) -> Group:
+        """What a damaged `commit.json` would say: the record whose lines end our part of the ledger is in Git.
+
+        The next group writes it anew. A record without lines behind that one is committed again, which changes nothing
+        where it was committed before.
+        """
+        ledger = self._refs.read(LEDGER_REF)
+        held = self._log.everything()
+        place = Position(self._log.segment, HEAD_SIZE, held[0][0].seq - 1 if held else self._log.last)
+        if ledger is not None and (last := self._last_line(ledger)) is not None:
+            for record, end in reversed(held):
+                if last in record.ledger:
+                    place = Position(self._log.segment, end, record.seq)
+                    break
+        name = ledger if ledger is not None else "0" * 40
+        return Group(place, place, self._refs.head() or "", (None, None), (ledger, name))
+
+    def _last_line(self, ledger: str) -> str | None:
+        folder = self._store.get(f"{ledger}:{self._replica}")
+        if folder is None:
+            return None
+        segment = self._store.get(f"{ledger}:{segment_path(self._replica, last_segment(folder.data))}")
+        lines = segment.data.split(b"\n") if segment is not None else []
+        return next((line.decode("ascii", "replace") for line in reversed(lines) if line), None)
 
     def position(self) -> Position:
         """Up to where the records are in Git, judged from `commit.json` and the refs."""

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 from memoranda.errors import HomeDamaged
+from memoranda.notes.lazyre import lazy
 from memoranda.values import dataclass
+
+_NAME = lazy(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,17 @@ def read_group(path: Path) -> Group:
         raw = json.loads(path.read_bytes())
         before, after = Position(*raw["before"]), Position(*raw["after"])
         row = tuple((main, ledger, seq) for main, ledger, seq in raw.get("row", ()))
-        return Group(before, after, raw["branch"], tuple(raw["main"]), tuple(raw["ledger"]), row)
+        (old, new), (former, latter) = raw["main"], raw["ledger"]
+        numbers = (before.segment, before.offset, before.seq, after.segment, after.offset, after.seq)
+        names = (*(name for name in (old, new, former) if name is not None), latter)
+        if not all(type(n) is int and n >= 0 for n in numbers) or not all(_NAME.fullmatch(name) for name in names):
+            raise ValueError("A number or a name of an object is none.")
+        return Group(before, after, str(raw["branch"]), (old, new), (former, latter), row)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise HomeDamaged(
             "The committer's note commit.json cannot be read.",
             why=str(error),
-            remedy="Restore the Home's Git directory from a backup, or clone the Home again.",
+            remedy="Open the Home again: what it says is worked out from the log and the ledger.",
         ) from error
 
 

@@ -4,7 +4,12 @@
 first used, so that `import memoranda` costs nothing.
 """
 
-from __future__ import annotations
+import sys
+
+# `python -m memoranda` puts the folder that somebody works in before everything else, and a project that was cloned may
+# hold an `mcp.py` or a `json.py`: they are no modules of ours. This stands before anything else is imported.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and {w.split(".")[0] for w in sys.orig_argv} & {__name__}:
+    del sys.path[0]
 
 from typing import TYPE_CHECKING, Any
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +68,37 @@ def test_the_processes_of_an_import_run_no_code_from_the_folder_that_somebody_wo
     assert done.taken == 12
     assert not sang.exists(), sang.read_text()
     assert not space.one().indexes.notices, "its processes have done their work"
+
+
+SHADOWS = [
+    "mcp",
+    "anyio",
+    "json",
+    "typing",
+    "__future__",
+    "argparse",
+    "sqlite3",
+    "re",
+    "yaml",
+    "numpy",
+    "hashlib",
+    "mcp_types",
+]
+
+
+@pytest.mark.parametrize("words", [["mcp"], ["recall", "x"], ["remember", "A fact."], ["list", "--json"]])
+def test_started_with_m_it_takes_no_module_from_the_folder(tmp_path: Path, words: list[str]) -> None:
+    """`python -m` puts that folder first on its path. Hosts start the server in the project that somebody opened."""
+    hostile, sang = tmp_path / "cloned", tmp_path / "sang"
+    hostile.mkdir()
+    for name in SHADOWS:
+        (hostile / f"{name}.py").write_text(f"open({str(sang)!r}, 'a').write(__file__ + '\\n')\nraise ImportError\n")
+    env = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    command = [sys.executable, "-m", "memoranda", *words]
+    done = subprocess.run(command, cwd=hostile, env=env, input=b"", capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    assert not sang.exists()
+    seen = subprocess.run(
+        [sys.executable, "-c", "import memoranda, sys; print(sys.path[0])"], cwd=tmp_path, env=env, capture_output=True
+    )
+    assert seen.stdout == b"\n", "who imports it in a program of their own keeps their path"

@@ -1,8 +1,8 @@
 """The tables of the lexical index, and the unchanging view of them that a search works on.
 
 Documents lie in segments of at most 65,536, numbered from 0 in each, with postings per term; the newest few lie in
-the tail, one row a document with its terms in one string, so that adding a document costs one small row and a search
-looks through the tail like a person through a text. A segment is never changed; only the status of its documents is.
+the tail, one row a document with its terms in one string, so that adding a document costs one small row; whoever
+searches reads a row once. A segment is never changed; only the status of its documents is.
 
 Postings of a term: the numbers as unsigned 16-bit little-endian integers, then as many bytes of term frequencies.
 Postings of a facet: a byte 0 and numbers, or a byte 1 and a bitmap, whichever is shorter.
@@ -84,35 +84,42 @@ class Segment(NamedTuple):
         return number if self.key(number) == key and self.status[number] != DROPPED else None
 
 
+Held = dict[bytes, list[tuple[int, int]]]
+"""Per term the rows of the tail that hold it, in their order, with its frequency in each."""
+
+
 class Tail(NamedTuple):
-    """The newest documents, in the order in which they came; their numbers follow those of the segments."""
+    """The newest documents, in the order in which they came; their numbers follow those of the segments.
+
+    `numbers` leads from a row to its place here. `held` grows with the tail and is shared with later views: rows that
+    are not among `numbers` are none of this view's.
+    """
 
     rows: tuple[int, ...]
     keys: tuple[bytes, ...]
     status: bytes
     lengths: array[int]
     traits: bytes
-    text: bytes
-    starts: tuple[int, ...]
+    texts: tuple[bytes, ...]
+    numbers: dict[int, int]
+    held: Held
 
     def postings(self, term: str) -> bytes:
         """The postings of a term as a segment has them; b"" when there are none."""
+        found = self.held.get(term.encode())
+        if not found:
+            return b""
         numbers, frequencies = array("H"), bytearray()
-        pattern = _TERM + term.encode() + _END
-        at = self.text.find(pattern)
-        while at >= 0:
-            numbers.append(bisect_right(self.starts, at) - 1)
-            at += len(pattern)
-            frequencies.append(self.text[at] - _ZERO)
-            at = self.text.find(pattern, at)
+        for row, count in found:
+            number = self.numbers.get(row)
+            if number is not None:
+                numbers.append(number)
+                frequencies.append(count)
         return bytes_of(numbers) + frequencies
 
     def document(self, number: int) -> Row:
         """The document as it was added."""
-        end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
-        terms = {}
-        for item in self.text[self.starts[number] : end].split(_TERM)[1:]:
-            terms[item[:-2].decode()] = item[-1] - _ZERO
+        terms = {term.decode(): count for term, count in _unpacked(self.texts[number])}
         return Row(self.keys[number], self.status[number], self.lengths[number], self.traits[number], terms)
 
 
@@ -227,7 +234,7 @@ def read_view(db: sqlite3.Connection, generation: int, former: View | None) -> V
             (status,) = db.execute("SELECT bytes FROM status WHERE segment = ?", (number,)).fetchone()
             segment = segment._replace(status=status, version=version, live=live, total=total)
         segments.append(segment)
-    tail = _read_tail(db)
+    tail = _read_tail(db, former.tail if former else None)
     present = [length for length, status in zip(tail.lengths, tail.status, strict=True) if status == LIVE]
     live_ones = sum(segment.live for segment in segments) + len(present)
     total = sum(segment.total for segment in segments) + sum(present)
@@ -243,16 +250,23 @@ def _read_segment(db: sqlite3.Connection, number: int, version: int, live: int, 
     )
 
 
-def _read_tail(db: sqlite3.Connection) -> Tail:
-    rows = db.execute("SELECT id, key, status, length, traits, terms FROM tail ORDER BY id").fetchall()
-    starts, at = [], 0
-    for row in rows:
-        starts.append(at)
-        at += len(row[5])
+def _read_tail(db: sqlite3.Connection, former: Tail | None) -> Tail:
+    """The tail as it is now; what a former one has read of rows that are still there is taken over."""
+    now = db.execute("SELECT id, key, status FROM tail ORDER BY id").fetchall()
+    known = len(former.rows) if former else 0
+    if former is None or [row[:2] for row in now[:known]] != list(zip(former.rows, former.keys, strict=True)):
+        former, known = Tail((), (), b"", array("H"), b"", (), {}, {}), 0  # rows went: their numbers may come again
+    fresh = []
+    if len(now) > known:
+        query = "SELECT id, key, length, traits, terms FROM tail WHERE id >= ? ORDER BY id"
+        fresh = db.execute(query, (now[known][0],)).fetchall()
+    for row, *_, text in fresh:
+        for term, count in _unpacked(text):
+            former.held.setdefault(term, []).append((row, count))
     return Tail(
-        tuple(row[0] for row in rows), tuple(row[1] for row in rows), bytes(row[2] for row in rows),
-        array("H", [row[3] for row in rows]), bytes(row[4] for row in rows), b"".join(row[5] for row in rows),
-        tuple(starts),
+        tuple(row[0] for row in now), tuple(row[1] for row in now), bytes(row[2] for row in now),
+        former.lengths + array("H", [row[2] for row in fresh]), former.traits + bytes(row[3] for row in fresh),
+        (*former.texts, *(row[4] for row in fresh)), {row[0]: n for n, row in enumerate(now)}, former.held,
     )  # fmt: skip
 
 
@@ -265,6 +279,10 @@ def add_to_tail(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
 
 def _packed(terms: dict[str, int]) -> bytes:
     return b"".join([_TERM + term.encode() + _END + bytes((_ZERO + count,)) for term, count in terms.items()])
+
+
+def _unpacked(text: bytes) -> Iterator[tuple[bytes, int]]:
+    return ((item[:-2], item[-1] - _ZERO) for item in text.split(_TERM)[1:])
 
 
 def tail_rows(tail: Tail) -> Iterator[Row]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from memoranda.context import Context
 from memoranda.engines.contract import RecallRequest
-from memoranda.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
+from memoranda.errors import ComponentUnavailable, Forbidden, InvalidInput, NotFound, Unauthenticated
 from memoranda.governance.policies import Floor
-from memoranda.governance.relations import Tuple
+from memoranda.governance.relations import Relations, Tuple
 from memoranda.service import admin, memories
 from memoranda.service.caller import Caller, authenticate
 from memoranda.service.desk import Desk
@@ -128,3 +129,52 @@ def test_who_leaves_has_no_relation_left(desk: Desk, caller: Made, context: Cont
     admin.add_user(desk, ana, "kim")  # another person of the same name
     with pytest.raises(Forbidden):
         memories.recall(desk, caller("acme", "kim"), "cleo", RecallRequest(query="what?"))
+
+
+class Failing:
+    """Relations whose next writes fail, as an OpenFGA does that has just gone; everything else is the real thing."""
+
+    def __init__(self, real: Relations) -> None:
+        self.real, self.down = real, False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+    def write(self, add: Sequence[Tuple] = (), remove: Sequence[Tuple] = ()) -> None:
+        if self.down:
+            raise ComponentUnavailable("It does not answer.")
+        self.real.write(add, remove)
+
+
+def test_after_a_failure_nobody_holds_more_and_the_same_call_completes_it(desk: Desk, caller: Made) -> None:
+    relations = Failing(desk.relations)
+    desk = replace(desk, relations=relations)  # type: ignore[arg-type]
+    ana = caller("acme", "ana")
+    admin.add_user(desk, ana, "kim", ("developer",))
+    admin.write_relations(desk, ana, "cleo", [Tuple("user:acme/kim", "editor", "agent:acme/cleo")], [])
+    kim = caller("acme", "kim")
+    relations.down = True
+    with pytest.raises(ComponentUnavailable):
+        admin.remove_user(desk, ana, "kim")
+    with pytest.raises(ComponentUnavailable):
+        admin.add_team(desk, ana, "sales", ("kim",))
+    relations.down = False
+    admin.add_team(desk, ana, "sales", ("kim",))
+    assert desk.relations.read(object="team:acme/sales") == [Tuple("user:acme/kim", "member", "team:acme/sales")]
+    admin.add_team(desk, ana, "sales", ())
+    admin.remove_user(desk, ana, "kim")
+    assert desk.relations.read(user="user:acme/kim") == []
+    with pytest.raises(Forbidden):
+        memories.recall(desk, kim, "cleo", RecallRequest(query="what?"))
+    outcomes = {(e.event.operation, e.event.outcome) for e in desk.audit.query("acme", limit=100)[0]}
+    assert {("remove_user", "failure"), ("remove_user", "success")} <= outcomes
+
+
+def test_a_team_that_goes_takes_its_grants_along(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    admin.add_team(desk, ana, "sales", ("bob",))
+    admin.write_relations(desk, ana, "cleo", [Tuple("team:acme/sales#member", "can_invoke", "agent:acme/cleo")], [])
+    admin.remove_team(desk, ana, "sales")
+    admin.add_team(desk, ana, "sales", ("bob",))
+    with pytest.raises(Forbidden):
+        memories.recall(desk, caller("acme", "bob"), "cleo", RecallRequest(query="what?"))

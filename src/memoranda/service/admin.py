@@ -4,6 +4,9 @@ Who may: a platform administrator adds and removes tenants, and the first user o
 administrator everything in the own tenant; a user tokens of their own and for the agents that they own; a developer
 agents of their own; a security officer floors and freezes. An agent's credential does none of it. Nothing here reads a
 memory.
+
+Registry and relations may lie in two places, and either may fail. So what gives comes last and what takes comes first:
+after a failure nobody holds more than before, and the same call made again completes it.
 """
 
 from __future__ import annotations
@@ -16,7 +19,14 @@ from memoranda.errors import Forbidden, NotFound
 from memoranda.governance.identity import Token
 from memoranda.governance.policies import Floor
 from memoranda.governance.registry import PLATFORM_ADMIN, Agent, Team, Tenant, User
-from memoranda.governance.relations import Tuple, agent_name, tuple_of_member, tuples_of_agent, tuples_of_tenant
+from memoranda.governance.relations import (
+    Tuple,
+    agent_name,
+    tuple_of_member,
+    tuples_of_agent,
+    tuples_of_tenant,
+    user_name,
+)
 from memoranda.service.caller import Caller, actor
 from memoranda.service.desk import Desk
 from memoranda.service.pipeline import told
@@ -57,10 +67,12 @@ def remove_tenant(desk: Desk, caller: Caller, tenant: str) -> None:
 
     def remove() -> None:
         _may(caller, PLATFORM_ADMIN in caller.identity.roles)
-        agents = desk.registry.agents(tenant)
+        for agent in desk.registry.agents(tenant):
+            desk.relations.write(remove=desk.relations.read(object=agent_name(tenant, agent.id)))
+        for team in desk.registry.teams(tenant):
+            desk.relations.write(remove=desk.relations.read(object=f"team:{tenant}/{team.id}"))
+        desk.relations.write(remove=tuples_of_tenant(tenant))
         desk.registry.remove_tenant(tenant)
-        held = [one for agent in agents for one in desk.relations.read(object=agent_name(tenant, agent.id))]
-        desk.relations.write(remove=[*held, *tuples_of_tenant(tenant)])
 
     _changed(desk, caller, "remove_tenant", remove)
 
@@ -95,8 +107,10 @@ def remove_user(desk: Desk, caller: Caller, user: str) -> None:
 
     def remove() -> None:
         tenant = _own(caller, _ADMIN)
+        owned = [agent.id for agent in desk.registry.agents(tenant) if agent.owner == user]
+        if not owned:  # who owns an agent is refused below, and keeps what is granted
+            desk.relations.write(remove=desk.relations.read(user=user_name(tenant, user)))
         desk.registry.remove_user(tenant, user)
-        desk.relations.write(remove=desk.relations.read(user=f"user:{tenant}/{user}"))
 
     _changed(desk, caller, "remove_user", remove)
 
@@ -106,12 +120,11 @@ def add_team(desk: Desk, caller: Caller, team: str, members: tuple[str, ...] = (
 
     def add() -> Team:
         tenant = _own(caller, _ADMIN)
-        before = next((one.members for one in desk.registry.teams(tenant) if one.id == team), frozenset[str]())
+        wanted = [tuple_of_member(tenant, team, user) for user in sorted(set(members))]
+        held = desk.relations.read(object=f"team:{tenant}/{team}")
+        desk.relations.write(remove=[one for one in held if one not in wanted])
         made = desk.registry.add_team(caller.context, tenant, team, members)
-        desk.relations.write(
-            add=[tuple_of_member(tenant, team, user) for user in sorted(made.members - before)],
-            remove=[tuple_of_member(tenant, team, user) for user in sorted(before - made.members)],
-        )
+        desk.relations.write(add=wanted)
         return made
 
     return _changed(desk, caller, "add_team", add)
@@ -124,9 +137,10 @@ def teams(desk: Desk, caller: Caller) -> Sequence[Team]:
 def remove_team(desk: Desk, caller: Caller, team: str) -> None:
     def remove() -> None:
         tenant = _own(caller, _ADMIN)
-        before = desk.registry.team(tenant, team).members
+        held = desk.relations.read(object=f"team:{tenant}/{team}")
+        granted = desk.relations.read(user=f"team:{tenant}/{team}#member")
+        desk.relations.write(remove=[*held, *granted])
         desk.registry.remove_team(tenant, team)
-        desk.relations.write(remove=[tuple_of_member(tenant, team, user) for user in sorted(before)])
 
     _changed(desk, caller, "remove_team", remove)
 
@@ -143,9 +157,11 @@ def add_agent(desk: Desk, caller: Caller, agent: str, project: str, owner: str |
         who = owner or caller.identity.user
         if _ADMIN not in caller.identity.roles:
             _may(caller, who == caller.identity.user and (before is None or before.owner == who))
+        wanted = tuples_of_agent(tenant, agent, who)
+        held = desk.relations.read(object=agent_name(tenant, agent))
+        desk.relations.write(remove=[one for one in held if one.relation == "owner" and one not in wanted])
         made = desk.registry.add_agent(caller.context, tenant, agent, project, who, name)
-        gone = () if before is None or before.owner == who else tuples_of_agent(tenant, agent, before.owner)[1:]
-        desk.relations.write(add=tuples_of_agent(tenant, agent, who), remove=gone)
+        desk.relations.write(add=wanted)
         return made
 
     return _changed(desk, caller, "add_agent", add)
@@ -161,8 +177,8 @@ def remove_agent(desk: Desk, caller: Caller, agent: str) -> None:
 
     def remove() -> None:
         tenant = _mine(desk, caller, agent)
-        desk.registry.remove_agent(tenant, agent)
         desk.relations.write(remove=desk.relations.read(object=agent_name(tenant, agent)))
+        desk.registry.remove_agent(tenant, agent)
 
     _changed(desk, caller, "remove_agent", remove)
 

@@ -337,7 +337,8 @@ def check_draft(note: Note) -> None:
             f"The subject {note.subject!r} is no path of words.", why="It climbs, with `.` or `..` among its steps.",
             remedy="Give a subject such as customer/acme.",
         )  # fmt: skip
-    Interval(note.valid_from, note.valid_to)
+    if note.valid_from is not None and note.valid_to is not None:
+        Interval(note.valid_from, note.valid_to)
     for name, identifier in (("id", note.id), *(("supersedes", other) for other in note.supersedes)):
         if not is_note_id(identifier):
             raise _refuse(

@@ -57,6 +57,7 @@ class IntakeLog:
         self._size = 0  # of the segment's file, as far as it is known: it only ever grows
         self.whole = False  # while the lock is held: nothing was torn, or recorded and not written
         self._held = Held()
+        self._turn = _Writing(self)
         self._listeners: list[tuple[str, bytes, Callable[[Record], None]]] = []  # a word, as it lies in the log, whom
         with self._locked():
             self._state = LogState(folder / "state")
@@ -246,7 +247,7 @@ class IntakeLog:
             raise ReadOnlyHome(
                 "This Home takes no more writes.", why=self._failed, remedy="Check the disk and open the Home again."
             )
-        return _Writing(self)
+        return self._turn
 
     def take_turn(self) -> None:
         """Takes the writers' lock; `writing` does, and gives it back."""

@@ -160,7 +160,7 @@ def _remember(
     context: Context, space: Space, home: OpenHome, new: NewNote, operation: str, taken_over: Taint = CLEAN,
     told: Mapping[str, Any] | None = None, owner: Mapping[str, str] | None = None,
 ) -> Remembered:  # fmt: skip
-    fields = (("subject", new.subject or ""), *(("source", source) for source in new.sources))
+    fields = (("subject", new.subject or ""), *[("source", source) for source in new.sources])
     pass_guards(context, Call(operation, writes=True, text=new.text, fields=fields, rules=home.rules))
     met = space.met(context, home)
     permit = permitted(context, home, met, operation, new.scope, told or partial(_told, new))

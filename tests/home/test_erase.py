@@ -291,6 +291,36 @@ def test_leftovers_of_editors_and_of_git(space: Space, context: Context, home: P
     assert not list(dot.rglob("tmp_*"))
 
 
+def test_what_others_left_in_git_s_directory_goes_or_is_named(
+    space: Space, context: Context, home: Path, secret: Remembered
+) -> None:
+    """Git's own notes, hooks, settings, files of tools and strangers, also where no object of Git's lies beside it."""
+    space.one().repository.flush()
+    text, dot = (home / secret.path).read_bytes().rpartition(b"---\n")[2], home / ".git"
+    git(home, "notes", "add", "-m", "Before.\n" + text.decode() + "After.", "HEAD")
+    git(home, "notes", "--ref", "other", "add", "-m", "Quite another thing that stays.", "HEAD")
+    strangers = [
+        "description",
+        "hooks/pre-commit",
+        "info/exclude",
+        "a-tool/state.txt",
+        "objects/info/left",
+        "logs/left",
+    ]
+    for left in ("FETCH_HEAD", *strangers):
+        (dot / left).parent.mkdir(parents=True, exist_ok=True)
+        (dot / left).write_bytes(text)
+    done = erase(space, context, secret.id)
+    assert set(done.found) == {f".git/{name}" for name in strangers}
+    named = {what for what, _ in done.remains}
+    assert {f".git/{name}" for name in strangers[:4]} <= named and not (dot / "FETCH_HEAD").exists()
+    for name in strangers:
+        (dot / name).unlink()
+    assert places(home, RARE) == []
+    assert "stays" in git(home, "notes", "--ref", "other", "show", "HEAD")
+    assert git(home, "fsck", "--strict") == ""
+
+
 def test_everything_that_git_can_hold(space: Space, context: Context, home: Path, secret: Remembered) -> None:
     """Branches, tags, stashes, notes, remotes, reflogs, packed refs, a commit-graph, bitmaps, a split index."""
     repository = space.one().repository

@@ -339,6 +339,12 @@ def test_a_golden_question_about_it_stays_and_is_told(
 ) -> None:
     note, other = (remember(context, space, NewNote(f"{name} sings.")) for name in ("Kowalskoff", "Berta"))
     golden_add(context, space, "Where is the kowalskoff zebrafisch?", [note.id])
+    golden_add(context, space, "Does Kowalskoff sing?", [other.id])
+    golden_add(context, space, "Is it so that KOWALSKOFF sings?", [other.id])
     done = forget(person, space, one(note), erase=erase)
-    assert [item.what for item in done.remains if "golden questions" in item.why] == ["memory/golden.yaml"]
+    told = [item for item in done.remains if "golden questions" in item.why]
+    assert [item.what for item in told] == ["memory/golden.yaml"] * 2
+    assert "number 1" in told[0].why and "expect it" in told[0].why
+    assert "(number 3) have words of it" in told[1].why and "kowalskoff" not in str(told).lower()
+    (space.one().repository.root / "memory/golden.yaml").unlink()
     assert not [item for item in forget(person, space, one(other)).remains if "golden questions" in item.why]

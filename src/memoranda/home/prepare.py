@@ -71,6 +71,9 @@ class Pieces:
             reader.close()
 
 
+_SAYS_SOMETHING = 4  # words of a line that nobody else has written by accident
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
     """What has to go, as it is read from the old objects: needles for it, and the parts that lines are."""
@@ -104,6 +107,27 @@ def texts_of(pieces: Pieces, head: str, whole: Sequence[str], lines: Sequence[Li
     said += _names(pieces, head, whole)
     entries = [part.entry for part in parts if part.entry is not None]
     return Texts(Needles(said, entries, notes), tuple(parts))
+
+
+def noted(pieces: Pieces, texts: Texts) -> list[str]:
+    """The blobs of Git's own notes (`git notes`) that repeat a line of it: they speak of a commit as its message does.
+
+    Short lines say too little: what anybody may have written stays.
+    """
+    refs = all_refs(pieces.layout.common_dir)
+    tips = "".join(f"{tip}\n" for name, tip in refs.items() if name.startswith("refs/notes/"))
+    if not tips:
+        return []
+    stdin = tips.encode("ascii")
+    rows = pieces.git.run("rev-list", "--objects", "--ignore-missing", "--stdin", stdin=stdin).split(b"\n")
+    found = []
+    with pieces.reader() as reader:
+        for item in reader.get_many([row[:40].decode("ascii") for row in rows if row]):
+            if item is not None and item[1] == "blob":
+                held = {phrase for hit in texts.needles.look_through(item[2]) for phrase in hit.phrases}
+                if any(len(words_of(phrase)) >= _SAYS_SOMETHING for phrase in held):
+                    found.append(item[0])
+    return found
 
 
 def _names(pieces: Pieces, head: str, whole: Sequence[str]) -> list[bytes]:

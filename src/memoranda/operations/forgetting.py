@@ -210,7 +210,7 @@ class Plan:
     ) -> Forgotten:  # fmt: skip
         """The report in two columns."""
         also = tuple(dict.fromkeys(["rows of the indexes", *also]))
-        left = remains_of(self.home, self.cascade, self.quotes, erase=self.erase, told=remains)
+        left = remains_of(self.home, self.lineage, self.cascade, self.quotes, erase=self.erase, told=remains)
         return Forgotten(
             self.home.name, self.cascade.taken, also, tuple(left), dry_run, self.erase, f"{context.now():%Y-%m-%d}",
             tuple(found), self.needs_person if dry_run else None,

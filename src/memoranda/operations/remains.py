@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from memoranda.errors import InvalidInput
 from memoranda.home.erasing.rerefs import all_refs, linked_worktrees
 from memoranda.notes.sameness import same_text, says_something
 from memoranda.operations.open_home import undisturbed
@@ -90,17 +91,46 @@ def _others(home: OpenHome, cascade: Cascade) -> Iterator[tuple[str, str, str, s
             yield "entry", entry, path, text
 
 
-def _golden(home: OpenHome, cascade: Cascade) -> Iterator[Remains]:
-    """Golden questions whose answer goes: their words are a person's own, and may say what was forgotten."""
-    from memoranda.recall.golden import PATH
+def _golden(home: OpenHome, lineage: Lineage, cascade: Cascade) -> Iterator[Remains]:
+    """Golden questions whose answer goes, or that repeat it: their words are a person's own, and stay."""
+    from memoranda.recall.golden import PATH, parse
 
-    data = home.repository.worktree.read(PATH) or b""
-    if any(name.encode() in data for name in (*cascade.notes, *cascade.entries)):
-        yield Remains(PATH, "golden questions expect it, and their words stay; take them out by hand")
+    data = home.repository.worktree.read(PATH)
+    if data is None:
+        return
+    gone = {*cascade.notes, *cascade.entries}
+    try:
+        questions = parse(data).questions
+    except InvalidInput:
+        questions = ()
+    expecting = [n for n, asked in enumerate(questions, 1) if gone & set(asked.expect)]
+    said = [_telling(text) for text in _texts(home, lineage, cascade)]
+    repeating = [
+        n
+        for n, asked in enumerate(questions, 1)
+        if n not in expecting and any(len(words & _telling(asked.question)) > 1 for words in said)
+    ]
+    if expecting or (not questions and any(name.encode() in data for name in gone)):
+        which = f" (number {', '.join(map(str, expecting))})" if expecting else ""
+        yield Remains(PATH, f"golden questions{which} expect it, and their words stay; take them out by hand")
+    if repeating:
+        numbers = ", ".join(map(str, repeating))
+        yield Remains(PATH, f"golden questions (number {numbers}) have words of it; take them out by hand")
+
+
+def _telling(text: str) -> set[str]:
+    """The words that may tell of what a text is about, in a form in which case makes no difference."""
+    return {word for word in same_text(text).split() if len(word) >= 5}
 
 
 def remains_of(
-    home: OpenHome, cascade: Cascade, quotes: Sequence[Remains], *, erase: bool, told: Sequence[tuple[str, str]]
+    home: OpenHome,
+    lineage: Lineage,
+    cascade: Cascade,
+    quotes: Sequence[Remains],
+    *,
+    erase: bool,
+    told: Sequence[tuple[str, str]],
 ) -> Iterator[Remains]:
     """Everything that could not be removed; `told` is what an erasing said itself."""
     layout = home.repository.layout
@@ -111,7 +141,7 @@ def remains_of(
     for entry, other in cascade.shared:
         yield Remains(f"{entry.path} ({entry.id})", f"{other} cites this entry too; name the entry to take both")
     yield from quotes
-    yield from _golden(home, cascade)
+    yield from _golden(home, lineage, cascade)
     remotes = sorted({name.split("/")[2] for name in all_refs(layout.common_dir) if name.startswith("refs/remotes/")})
     if remotes:
         yield Remains(f"remotes: {', '.join(remotes)}", "what was pushed there or fetched from there stays there")

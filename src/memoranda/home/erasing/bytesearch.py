@@ -11,6 +11,8 @@ from memoranda.home.erasing.survey import ENTRY
 from memoranda.home.git import CatFile
 from memoranda.home.layout import Layout
 
+_OF_A_PACK = (".pack", ".idx", ".rev", ".keep", ".bitmap", ".mtimes", ".graph", ".promisor")
+
 
 def in_objects(reader: CatFile, oids: Iterable[str], needles: Needles) -> Iterator[str]:
     """The objects, unpacked and with their deltas resolved, that hold a line of the text or a rare word of it."""
@@ -35,12 +37,23 @@ def in_files(layout: Layout, needles: Needles, unchanged: set[str]) -> Iterator[
         for path in files_below(place, without="objects"):
             if _holds(needles, path, apart=path.name == "index"):
                 yield f".git/{path.relative_to(place).as_posix()}"
+    for path in _beside_objects(layout.objects):
+        if _holds(needles, path):
+            yield f".git/objects/{path.relative_to(layout.objects).as_posix()}"
     for path in files_below(layout.root, without=".git"):
         name = path.relative_to(layout.root).as_posix()
         if name in unchanged:
             continue
         if _holds(needles, path):
             yield name
+
+
+def _beside_objects(place: Path) -> Iterator[Path]:
+    """Files among Git's objects that are none: no loose object, no pack and nothing that belongs to one."""
+    for path in files_below(place):
+        loose = len(path.parent.name) == 2 and len(path.name) == 38
+        if not loose and path.suffix not in _OF_A_PACK:
+            yield path
 
 
 def _holds(needles: Needles, path: Path, *, apart: bool = False) -> bool:

@@ -27,7 +27,7 @@ from memoranda.home.erasing.purge import alternates, still_there
 from memoranda.home.erasing.redact import Messages
 from memoranda.home.erasing.rerefs import linked_worktrees, under_way
 from memoranda.home.erasing.survey import Survey
-from memoranda.home.prepare import Pieces, Preparation, Texts, known_blobs, list_objects, texts_of
+from memoranda.home.prepare import Pieces, Preparation, Texts, known_blobs, list_objects, noted, texts_of
 from memoranda.notes.ids import new_id
 from memoranda.values import dataclass, replace
 
@@ -113,6 +113,10 @@ class Eraser:
                 self._step("survey")
                 texts = texts_of(p, head, whole, lines)
                 assert texts is not None
+                if more := [oid for oid in noted(p, texts) if oid not in whole]:
+                    whole = [*whole, *more]
+                    texts = texts_of(p, head, whole, lines)
+                    assert texts is not None
                 preparation = Preparation(p, texts, whole, lines, header)
                 try:
                     plan = preparation.plan(branch, head, at)

@@ -21,10 +21,11 @@ heading = @printf '\n== %s ==\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-recall lint format contract clean pins
+.PHONY: help demo serve test bench bench-recall lint format contract clean pins
 
 help:
 	@echo 'make demo     set up, open the example Home, remember something and recall it'
+	@echo 'make serve    set up and serve many tenants on this machine, with an example to try'
 	@echo 'make test     set up and pass every check'
 	@echo 'make bench    measure, and print a table'
 	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (an hour)'
@@ -83,6 +84,14 @@ $(VENV)/package.stamp: pyproject.toml $(VENV)/run.stamp
 
 demo: $(VENV)/package.stamp
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
+
+$(VENV)/serve.stamp: requirements/serve.txt | $(BIN)/python
+	@echo 'Installing what the service needs (pinned, hashes checked)'
+	@$(PIP_INSTALL) -r $<
+	@touch $@ $(VENV)/run.stamp
+
+serve: $(VENV)/serve.stamp $(VENV)/package.stamp
+	@EAI_ENVIRONMENT=development $(BIN)/memoranda serve --example --data .service $(SERVE)
 
 # -- checks ----------------------------------------------------------------------------------------------------------
 

@@ -116,6 +116,10 @@ class Opa:
                 )
 
 
+# An engine may be dropped by its own thread only: it goes when that ends, not when whoever asked it goes.
+_KEPT: list[threading.local] = []
+
+
 class EmbeddedDecisions:
     """Rego in process. An engine is of one thread only, so each thread makes its own at its first decision."""
 
@@ -124,6 +128,7 @@ class EmbeddedDecisions:
         together = "\0".join(f"{name}\0{text}" for name, text in self._policies.items())
         self._digest = hashlib.sha256(together.encode()).hexdigest()[:12]
         self._threads = threading.local()
+        _KEPT.append(self._threads)
         self._engine()  # what cannot be read is refused now, and not at the first request
 
     def decide(self, package: Package, input: Mapping[str, Any]) -> Decision:

@@ -83,10 +83,7 @@ def records(buffer: bytes, at: int) -> Iterator[tuple[Record, int]]:
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:
-    if (done := os.pwrite(descriptor, data, offset)) == len(data):
-        return
-    view = memoryview(data)[done:]
+    view = memoryview(data)
     while view:
-        offset += done
         done = os.pwrite(descriptor, view, offset)
-        view = view[done:]
+        view, offset = view[done:], offset + done

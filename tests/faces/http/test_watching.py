@@ -12,10 +12,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from memoranda.errors import ConfigRefused, EngineUnavailable
+from memoranda.errors import ComponentUnavailable, ConfigRefused, EngineUnavailable
 from memoranda.faces.http import spans
 
-from .standing_in import AUTH, StandIns
+from .standing_in import Failing
 
 BASE = "/v1/memory/agents/cleo"
 WORDS = "zanzibar"
@@ -27,8 +27,8 @@ def test_alive_and_ready(client: TestClient) -> None:
     assert ready.status_code == 200 and set(ready.json()["components"].values()) == {"ok"}
 
 
-def test_a_component_that_is_down_is_named_and_nothing_else_is_said(client: TestClient) -> None:
-    client.app.state.desk.decisions.up = False  # type: ignore[attr-defined]
+def test_a_component_that_is_down_is_named_and_nothing_else_is_said(client: TestClient, decisions: Failing) -> None:
+    decisions.fails = ComponentUnavailable("http://opa.internal:8181 does not answer.")
     ready = client.get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")
     assert ready.json()["components"] == {
@@ -38,12 +38,14 @@ def test_a_component_that_is_down_is_named_and_nothing_else_is_said(client: Test
     assert client.get("/healthz").status_code == 200
 
 
-def test_metrics_count_by_route_and_never_by_what_was_sent(client: TestClient, stand_ins: StandIns) -> None:
-    client.post(f"{BASE}/memories", json={"content": WORDS, "subject": WORDS}, headers=AUTH)
-    client.get(f"{BASE}/memories/{WORDS}", headers=AUTH)
-    client.request("BREW", f"/{WORDS}?{WORDS}={WORDS}", headers=AUTH)
-    stand_ins.fails = EngineUnavailable("It does not answer.")
-    client.post(f"{BASE}/recall", json={"query": WORDS}, headers=AUTH)
+def test_metrics_count_by_route_and_never_by_what_was_sent(
+    client: TestClient, auth: dict[str, str], decisions: Failing
+) -> None:
+    client.post(f"{BASE}/memories", json={"content": WORDS, "subject": WORDS}, headers=auth)
+    client.get(f"{BASE}/memories/{WORDS}", headers=auth)
+    client.request("BREW", f"/{WORDS}?{WORDS}={WORDS}", headers=auth)
+    decisions.fails = EngineUnavailable("It does not answer.")
+    client.post(f"{BASE}/recall", json={"query": WORDS}, headers=auth)
     told = client.get("/metrics").text
     items = '"/v1/memory/agents/{agent_id}/memories'
     assert f'memoranda_requests_total{{method="POST",route={items}",status="201"}} 1.0' in told
@@ -67,12 +69,12 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
 
 
 def test_a_request_is_one_span_below_the_callers(
-    client: TestClient, stand_ins: StandIns, recorded: InMemorySpanExporter
+    client: TestClient, auth: dict[str, str], decisions: Failing, recorded: InMemorySpanExporter
 ) -> None:
     parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-    client.post(f"{BASE}/recall?", json={"query": WORDS}, headers={**AUTH, "traceparent": parent})
-    stand_ins.fails = EngineUnavailable(WORDS)
-    client.post(f"{BASE}/recall", json={"query": WORDS}, headers=AUTH)
+    client.post(f"{BASE}/recall?", json={"query": WORDS}, headers={**auth, "traceparent": parent})
+    decisions.fails = EngineUnavailable(WORDS)
+    client.post(f"{BASE}/recall", json={"query": WORDS}, headers=auth)
     good, bad = recorded.get_finished_spans()
     assert good.name == "POST /v1/memory/agents/{agent_id}/recall"
     assert good.context is not None and f"{good.context.trace_id:032x}" == parent[3:35]

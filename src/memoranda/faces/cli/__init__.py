@@ -64,9 +64,32 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "hook claude-code": ("hook", "take an event of Claude Code's hooks"),
     "doctor": ("upkeep", "find what is wrong, and explain it"),
     "scan": ("upkeep", "find secrets that are kept already"),
+    "serve": ("service", "serve many tenants over HTTP"),
+    "config check": ("service", "say whether the service would start"),
+    "audit verify": ("service", "hold the service's audit against its chains"),
+    "admin tenant": ("admin", "the tenants of the service"),
+    "admin user": ("admin", "its users and their roles"),
+    "admin team": ("admin", "teams of a tenant"),
+    "admin agent": ("admin", "agents of a tenant"),
+    "admin token": ("admin", "tokens of users and agents"),
+    "admin relation": ("admin", "who may do what with an agent"),
     "mcp": ("serving", "serve agents over MCP on standard input and output"),
 }
-GROUPS = ("journal", "index", "golden", "review", "hold", "key", "session", "allow", "policy", "hook")
+GROUPS = (
+    "journal",
+    "index",
+    "golden",
+    "review",
+    "hold",
+    "key",
+    "session",
+    "allow",
+    "policy",
+    "hook",
+    "config",
+    "audit",
+    "admin",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -24,7 +24,7 @@ from memoranda.faces.http.config import Config, load
 from memoranda.faces.http.metrics import Metrics
 from memoranda.faces.http.outermost import Outermost
 from memoranda.faces.http.problems import invalid, of_framework, respond
-from memoranda.faces.http.routes import engines, knowledge, memories, policies, standing
+from memoranda.faces.http.routes import admin, audit, engines, knowledge, memories, policies, standing
 
 _QUIET: TelemetryConfig = {
     "tracing": False,
@@ -61,7 +61,7 @@ def create(config: Config | None, desk: Any) -> FastAPI:
         telemetry=_QUIET,  # its own spans and logs would say what was sent
     )  # fmt: skip
     app.state.config, app.state.desk, app.state.metrics = config, desk, metrics
-    for area in (engines, policies, memories, knowledge, standing):
+    for area in (engines, policies, memories, knowledge, audit, admin, standing):
         app.router.routes.extend(area.router.routes)  # as they are, so that a request's route knows its whole path
     app.add_middleware(Outermost, metrics=metrics)
     app.add_exception_handler(MemorandaError, _refused)

@@ -1,14 +1,64 @@
-"""Puts the parts of a service together, as its settings say."""
+"""Puts the parts of a service together, as its settings say: what is asked for is used, never something else."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from memoranda.context import Context
 from memoranda.errors import ConfigRefused
 from memoranda.faces.http.config import Config
-from memoranda.faces.http.metrics import Metrics
+from memoranda.faces.http.metrics import CountedDecisions, Metrics
+from memoranda.governance.decisions import EmbeddedDecisions
+from memoranda.governance.sinks import STDOUT, open_sink
+from memoranda.service.opening import open_desk
+
+if TYPE_CHECKING:
+    from memoranda.service.desk import Desk
+
+EXAMPLE_TOKEN = "example"  # the name of the tokens that `memoranda serve --example` issues
+_NOT_YET = ("openfga_url", "opa_url", "openbao_url", "gateway_url", "oidc_issuer")
 
 
-def assemble(_config: Config, _metrics: Metrics) -> Any:
-    """The desk of these settings."""
-    raise ConfigRefused("The service cannot be put together yet.")
+def assemble(config: Config, metrics: Metrics | None = None) -> Desk:
+    """The desk of these settings.
+
+    Raises:
+        ConfigRefused: a setting asks for what cannot be had, or an example's token is in force outside development.
+    """
+    for name in _NOT_YET:
+        if getattr(config, name):
+            raise ConfigRefused(
+                f"The setting `{name.replace('_', '.', 1)}` cannot be used yet.",
+                why="Its client is not part of this version, and nothing else may stand in for it.",
+                remedy="Take it out of the configuration.",
+            )
+    context = Context(user="service", agent="service")
+    decisions = EmbeddedDecisions()
+    sinks = [open_sink(STDOUT if config.audit_sink == "stdout" else config.audit_sink)] if config.audit_sink else []
+    desk = open_desk(
+        context,
+        config.data,
+        database=config.database_url,
+        rendered=config.engines_instances,
+        decisions=CountedDecisions(decisions, metrics) if metrics is not None else decisions,
+        sinks=sinks,
+        environment=config.environment,
+    )
+    try:
+        if config.strict:
+            _no_example(desk)
+    except BaseException:
+        desk.close()
+        raise
+    return desk
+
+
+def _no_example(desk: Desk) -> None:
+    for tenant in (None, *(tenant.id for tenant in desk.registry.tenants())):
+        for token in desk.tokens.list(tenant):
+            if token.name == EXAMPLE_TOKEN and token.revoked_at is None:
+                raise ConfigRefused(
+                    "The setting `data` is refused: a token of the example is in force there.",
+                    why=f"The token {token.id} was made by `memoranda serve --example`.",
+                    remedy="Revoke it (`memoranda admin token revoke`), or use another folder.",
+                )

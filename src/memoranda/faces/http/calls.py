@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from memoranda.context import Context, system_clock
 from memoranda.errors import InvalidInput, MediaTypeUnknown, TooLarge, Unauthenticated, Unavailable
-from memoranda.faces.http.families import callers
 from memoranda.faces.http.problems import invalid, unknown_field
+from memoranda.service.caller import Caller, authenticate, refuse_claims
 
 if TYPE_CHECKING:
-    pass
+    from memoranda.service.desk import Desk
 
 B = TypeVar("B", bound=BaseModel)
 _WORDS = {
@@ -45,14 +45,14 @@ class Call(Generic[B]):
 
     def __init__(self, request: Request, model: type[B] | None, raw: bytes) -> None:
         self.request = request
-        self.desk: Any = request.app.state.desk
+        self.desk: Desk = request.app.state.desk
         self._model = model
         self._raw = raw
-        self._caller: Any = None
+        self._caller: Caller | None = None
         self._deadline = time.monotonic() + request.app.state.config.timeout
 
     @property
-    def caller(self) -> Any:
+    def caller(self) -> Caller:
         """Who calls, once nothing that was sent contradicts it.
 
         Raises:
@@ -65,7 +65,7 @@ class Call(Generic[B]):
                 raise Unavailable("The request waited too long for its turn.")
             context = Context(user="-", agent="-", clock=system_clock, random=os.urandom, deadline=self._deadline)
             request_id = self.request.state.request_id
-            caller = callers.authenticate(self.desk, context, bearer(self.request), request_id)
+            caller = authenticate(self.desk, context, bearer(self.request), request_id)
             self._refuse(caller, (HEADERS[name] for name in self.request.headers if name in HEADERS), self._header)
             known = _parameters(self.request)
             sent = [name for name, _ in self.request.query_params.multi_items()]
@@ -73,7 +73,7 @@ class Call(Generic[B]):
             for name in strange:
                 if name.lower() in CLAIMS:
                     value = self.request.query_params[name]
-                    callers.refuse_claims(self.desk, caller, {CLAIMS[name.lower()]: value})
+                    refuse_claims(self.desk, caller, {CLAIMS[name.lower()]: value})
             if strange:
                 raise unknown_field(strange[0], part="query parameter")
             if len(set(sent)) < len(sent):
@@ -84,10 +84,10 @@ class Call(Generic[B]):
     def _header(self, word: str) -> Iterable[str]:
         return (value for name, value in self.request.headers.items() if HEADERS.get(name) == word)
 
-    def _refuse(self, caller: Any, words: Iterable[str], values: Callable[[str], Iterable[str]]) -> None:
+    def _refuse(self, caller: Caller, words: Iterable[str], values: Callable[[str], Iterable[str]]) -> None:
         for word in dict.fromkeys(words):
             for value in values(word):
-                callers.refuse_claims(self.desk, caller, {word: value})
+                refuse_claims(self.desk, caller, {word: value})
 
     @property
     def body(self) -> B:
@@ -106,7 +106,7 @@ class Call(Generic[B]):
             for one in found:
                 if one["type"] == "extra_forbidden" and str(one["loc"][-1]).lower() in CLAIMS:
                     word = CLAIMS[str(one["loc"][-1]).lower()]
-                    callers.refuse_claims(self.desk, caller, {word: str(one["input"])})
+                    refuse_claims(self.desk, caller, {word: str(one["input"])})
             raise invalid(found) from None
 
     def nothing(self) -> None:
@@ -128,7 +128,12 @@ def bearer(request: Request) -> str | None:
 
 def _parameters(request: Request) -> frozenset[str]:
     """The query parameters that the route takes."""
-    return frozenset(parameter.alias for parameter in request.scope["route"].dependant.query_params)
+    parameters = request.scope["route"].dependant.query_params
+    if len(parameters) == 1:  # a model stands for its fields
+        fields = getattr(parameters[0].field_info.annotation, "model_fields", None)
+        if fields is not None:
+            return frozenset(fields)
+    return frozenset(parameter.alias for parameter in parameters)
 
 
 def taking(model: type[B] | None = None, largest: int | None = None) -> Taking[B]:

@@ -241,7 +241,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("oidc.audience", _text, "for whom its tokens are issued"),
     Setting("oidc.jwks_url", _HTTP, "where its keys are"),
     Setting("oidc.algorithms", _algorithms, "the signatures that are accepted"),
-    Setting("audit.sink", _text, "also writes the audit as JSON lines: `stdout`, or a file"),
+    Setting("audit.sink", _text, "also writes the audit as JSON lines: `stdout` or a file"),
 )  # fmt: skip
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 assert {setting.field for setting in SETTINGS} | {"credentials"} == {one.name for one in fields(Config)}

@@ -45,6 +45,14 @@ _EXAMPLES: dict[str, Any] = {
     "CredentialBody": {"credential_ref": "openbao://kv/acme/mem0#api_key"},
     "IngestRequest": {"texts": ["The contract with Acme runs for three years."]},
     "GraphRequest": {"dataset_ids": ["contracts"]},
+    "NewTenant": {"id": "acme", "name": "Acme", "organization": "acme-group"},
+    "NewUser": {"id": "ana", "roles": ["tenant_admin"]},
+    "FirstToken": {"user": "ana"},
+    "Members": {"members": ["ana", "bob"]},
+    "AgentBody": {"project": "crm", "owner": "ana"},
+    "NewToken": {"agent": "cleo", "name": "cleo in production"},
+    "GrantChange": {"add": [{"user": "user:acme/bob", "relation": "can_invoke"}]},
+    "Floor": {"max_classification": "internal", "retention_days": 365},
     "GraphSearchRequest": {"query": "How long does the contract run?"},
 }  # fmt: skip
 _TAGGED = ("remember", "get", "update", "review", "get_policy", "put_policy", "restore_policy")

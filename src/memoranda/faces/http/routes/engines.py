@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Response
 
 from memoranda.engines.contract import CredentialBody, Health, InstanceCapabilities, InstanceDeclaration
 from memoranda.faces.http.calls import Call, taking
-from memoranda.faces.http.families import engines
 from memoranda.faces.http.parts import EngineId
+from memoranda.service import engines
 from memoranda.service.answers import CredentialSet, Engines, Instance
 
 router = APIRouter(prefix="/v1/memory/engines", tags=["engines"])

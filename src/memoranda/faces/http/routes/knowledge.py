@@ -18,8 +18,8 @@ from memoranda.engines.contract import (
     Scope,
 )
 from memoranda.faces.http.calls import Call, taking
-from memoranda.faces.http.families import knowledge
 from memoranda.faces.http.parts import AgentId, Cursor, DatasetPath, Limit
+from memoranda.service import knowledge
 
 router = APIRouter(prefix="/v1/memory/agents/{agent_id}/knowledge", tags=["knowledge"])
 Bare = Annotated[Call[Any], Depends(taking())]

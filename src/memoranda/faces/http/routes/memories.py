@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
-from fastapi.responses import StreamingResponse
 
 from memoranda.engines.contract import (
     ExportRequest,
@@ -19,7 +18,6 @@ from memoranda.engines.contract import (
     UpdateRequest,
 )
 from memoranda.faces.http.calls import Call, taking
-from memoranda.faces.http.families import memories
 from memoranda.faces.http.parts import (
     AgentId,
     Cursor,
@@ -33,6 +31,7 @@ from memoranda.faces.http.parts import (
     matching,
     tagged,
 )
+from memoranda.service import memories
 from memoranda.service.answers import (
     History,
     Page,
@@ -109,16 +108,14 @@ _EXPORTED: dict[str, Any] = {"application/zip": {}, "application/x-ndjson": {}, 
 
 
 @router.post(
-    "/memories/export", summary="Export", response_class=StreamingResponse,
+    "/memories/export", summary="Export", response_class=Response,
     responses={200: {"description": "The file.", "content": _EXPORTED}},
 )  # fmt: skip
-def export(
-    call: Annotated[Call[ExportRequest], Depends(taking(ExportRequest))], agent_id: AgentId
-) -> StreamingResponse:
+def export(call: Annotated[Call[ExportRequest], Depends(taking(ExportRequest))], agent_id: AgentId) -> Response:
     """What the caller may have: a zip of Markdown that opens as a Home, NDJSON, or a Git bundle."""
     made = memories.export(call.desk, call.caller, agent_id, call.body)
-    headers = {"content-disposition": f'attachment; filename="{made.file_name}"'}
-    return StreamingResponse(made.chunks(), media_type=made.media_type, headers=headers)
+    headers = {"content-disposition": f'attachment; filename="{made.name}"'}
+    return Response(made.data, media_type=made.media_type, headers=headers)
 
 
 @router.get("/memories/{item_id}", summary="Get")

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Response
 
 from memoranda.engines.contract import PolicyBody, PolicyVersion
 from memoranda.faces.http.calls import Call, taking
-from memoranda.faces.http.families import policies
 from memoranda.faces.http.parts import AgentId, IfMatch, matching, tagged
+from memoranda.service import policies
 from memoranda.service.answers import PolicyVersions, RestoreRequest
 
 router = APIRouter(prefix="/v1/memory/agents/{agent_id}/policy", tags=["policy"])

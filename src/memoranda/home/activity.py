@@ -9,6 +9,7 @@ from datetime import datetime
 
 from memoranda.home.layout import Layout
 from memoranda.home.refs import Refs
+from memoranda.home.worktree import is_there
 
 _EDITING_FOR = 3600.0  # a commit message left open longer than this (seconds) is taken for abandoned
 _TRACES = (
@@ -60,7 +61,7 @@ class Activity:
             if times == known:
                 return True
             if times[0] == known[0]:  # our own commits change the folder of the branch, and nothing else
-                if os.path.lexists(self._lock):
+                if is_there(self._lock):
                     return False
                 if self._lasting(times):
                     self._rest = folders, times

@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from memoranda.home.jsonline import json_line
 from memoranda.home.keys import Keys
 from memoranda.home.objects import GitObject, TreeEditor, make_object, read_tree
 from memoranda.values import dataclass
 
 SEGMENT_SIZE = 64 << 10
 REDACTED = "erased"  # how the words begin that an erasing has put in the place of others
-_ENCODER = json.JSONEncoder(separators=(",", ":"))  # once: `json.dumps` makes another one for every call
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Pen:
 
     def line(self, fields: Mapping[str, Any]) -> str:
         """The line, with its MAC, without a newline."""
-        body = _ENCODER.encode(dict(fields))
+        body = json_line(dict(fields))
         return f'{body[:-1]},"mac":"{self.keys.mac("ledger", self.home, self._bytes(body))}"}}'
 
     def vouches(self, line: str) -> bool:

@@ -44,8 +44,9 @@ class IntakeLog:
         self._file_lock = FileLock(folder / "log.lock")
         self._sync_lock = FileLock(folder / "sync.lock")
         self._reading = threading.Lock()
-        self._sync_turn = threading.Condition()
-        self._syncing = False
+        self._sync_mutex = threading.Lock()
+        self._sync_turn = threading.Condition(self._sync_mutex)
+        self._syncing, self._waiting = False, 0  # whether a thread of ours syncs, how many wait for it
         self._failed: str | None = None
         self._segment = 0
         self._descriptor = -1
@@ -56,6 +57,7 @@ class IntakeLog:
         self._size = 0  # of the segment's file, as far as it is known: it only ever grows
         self.whole = False  # while the lock is held: nothing was torn, or recorded and not written
         self._held = Held()
+        self._turn = _Writing(self)
         self._listeners: list[tuple[str, bytes, Callable[[Record], None]]] = []  # a word, as it lies in the log, whom
         with self._locked():
             self._state = LogState(folder / "state")
@@ -103,8 +105,9 @@ class IntakeLog:
         with self._reading:
             self._read_at = end
             self._held.add(record, end)
+        told = "\n".join(record.ledger)
         for word, _, listener in self._listeners:
-            if any(word in line for line in record.ledger):
+            if word in told:
                 listener(record)
 
     def set_repaired(self) -> None:
@@ -159,6 +162,8 @@ class IntakeLog:
 
     def refresh(self) -> None:
         """Reads what other processes and threads have written since, as far as it stands in the working tree."""
+        if self._state.usual(self._segment) == self._read_at:
+            return  # nobody has: asked at every call
         with self._reading:
             while True:
                 current, applied, _ = self._state.numbers()
@@ -242,7 +247,7 @@ class IntakeLog:
             raise ReadOnlyHome(
                 "This Home takes no more writes.", why=self._failed, remedy="Check the disk and open the Home again."
             )
-        return _Writing(self)
+        return self._turn
 
     def take_turn(self) -> None:
         """Takes the writers' lock; `writing` does, and gives it back."""
@@ -328,7 +333,7 @@ class IntakeLog:
 
     def sync(self, segment: int, offset: int) -> None:
         """Returns when everything up to `offset` of `segment` survives a loss of power; waiters share one sync."""
-        with self._sync_turn:
+        with self._sync_mutex:
             while True:
                 if self._failed:
                     raise ReadOnlyHome(
@@ -341,7 +346,9 @@ class IntakeLog:
                 if not self._syncing:
                     self._syncing = True
                     break
+                self._waiting += 1
                 self._sync_turn.wait()
+                self._waiting -= 1
             with self._reading:
                 descriptor, reading = self._descriptor, self._segment
         failure, reached = None, 0
@@ -349,13 +356,14 @@ class IntakeLog:
             reached = self._sync(descriptor, reading, offset)
         except OSError as error:  # never retried: the kernel may have dropped the dirty pages already
             failure = f"fdatasync failed: {error}"
-        with self._sync_turn:
+        with self._sync_mutex:
             self._syncing = False
             if failure:
                 self._failed = failure
             elif reading == self._segment:
                 self._synced = max(self._synced, reached)
-            self._sync_turn.notify_all()
+            if self._waiting:
+                self._sync_turn.notify_all()
         if failure:
             raise ReadOnlyHome(
                 "The write could not be made durable.", why=failure, remedy="Check the disk and open the Home again."
@@ -390,9 +398,11 @@ class IntakeLog:
 
     def rotate(self) -> None:
         """Begins a new segment (inside `writing`, when every record is committed and its files are synced)."""
-        with self._sync_turn:
+        with self._sync_mutex:
             while self._syncing:
+                self._waiting += 1
                 self._sync_turn.wait()
+                self._waiting -= 1
             with self._reading:
                 old = self._segment
                 self._segments.make(old + 1, self._held.last)

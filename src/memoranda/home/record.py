@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from memoranda.home.jsonline import json_line
 from memoranda.values import dataclass
 
 _FRAME = struct.Struct(">4sIIQI")
@@ -47,9 +48,6 @@ class Record:
     trailers: Mapping[str, str]
     changes: tuple[FileChange, ...]
     ledger: tuple[str, ...] = ()
-
-
-_ENCODER = json.JSONEncoder(separators=(",", ":"))  # once: `json.dumps` makes another one for every call
 
 
 class Unread:
@@ -90,7 +88,7 @@ def encode(record: Record) -> bytes:
         "files": [[c.path, c.old, c.new, len(c.data), c.appended, c.outside] for c in record.changes],
         "ledger": record.ledger,
     }
-    head = _ENCODER.encode(header).encode("ascii")
+    head = json_line(header).encode("ascii")
     data = b"".join([change.data for change in record.changes])
     crc = zlib.crc32(data, zlib.crc32(head))
     return b"".join((_FRAME.pack(_MAGIC, len(head), len(data), record.seq, crc), head, data))

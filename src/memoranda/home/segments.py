@@ -83,7 +83,10 @@ def records(buffer: bytes, at: int) -> Iterator[tuple[Record, int]]:
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
+    if (done := os.pwrite(descriptor, data, offset)) == len(data):
+        return
+    view = memoryview(data)[done:]
     while view:
+        offset += done
         done = os.pwrite(descriptor, view, offset)
-        view, offset = view[done:], offset + done
+        view = view[done:]

@@ -129,7 +129,7 @@ class Worktree:
         return status is not None and bool(status.st_mode & stat.S_IXUSR)
 
     def exists(self, name: str) -> bool:
-        return os.path.lexists(self._base + name)
+        return is_there(self._base + name)
 
     def stands_in_the_way(self, name: str) -> bool:
         """Whether at the place of a file is something that may be it, and that cannot be read: a link, a lock."""
@@ -278,6 +278,11 @@ class Worktree:
                 sync_path(folder)
 
 
+def is_there(path: str) -> bool:
+    """Whether something bears this name, be it a link that leads nowhere; without an exception when nothing does."""
+    return os.access(path, os.F_OK, follow_symlinks=False)
+
+
 def _content(change: FileChange, held: tuple[str | None, bytes] | None, blob: Callable[[str], bytes | None]) -> bytes:
     if not change.appended or change.old is None:
         return change.data
@@ -286,7 +291,9 @@ def _content(change: FileChange, held: tuple[str | None, bytes] | None, blob: Ca
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
+    if (done := os.write(descriptor, data)) == len(data):
+        return
+    view = memoryview(data)[done:]
     while view:
         view = view[os.write(descriptor, view) :]
 

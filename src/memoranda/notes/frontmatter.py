@@ -106,6 +106,12 @@ def read_fields(parts: Parts) -> tuple[dict[str, object], tuple[str, ...]]:
     return fields, problems
 
 
+class Plain(str):
+    """A text under a plain name that is known to need no quotation marks: an id, an instant."""
+
+    __slots__ = ()
+
+
 def render(fields: Mapping[str, object], body: str) -> bytes:
     """A new file with these fields, in their order, and this body, which gets a final line end.
 
@@ -114,6 +120,9 @@ def render(fields: Mapping[str, object], body: str) -> bytes:
     """
     lines = ["---"]
     for key, value in fields.items():
+        if type(value) is Plain:
+            lines.append(f"{key}: {value}")
+            continue
         short = type(value) is str and len(value) <= _SHORT
         if short or value is None or value is True or value is False or value == ():
             lines.append(_short_line(key, value))

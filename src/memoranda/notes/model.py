@@ -266,17 +266,20 @@ def write_note(note: Note, recorded_at: datetime | None = None, sources: tuple[s
     Raises:
         InvalidNote: a foreign field that front matter cannot hold, or text that is not Unicode.
     """
-    fields: dict[str, object] = {"id": note.id, "kind": note.kind}
+    own_id = frontmatter.Plain(note.id) if is_note_id(note.id) else note.id
+    fields: dict[str, object] = {"id": own_id, "kind": note.kind}
     if note.subject is not None:
         fields["subject"] = note.subject
     fields["scope"] = note.scope
-    fields.update((name, note.owner[name]) for name in OWNERS if name in note.owner)
+    for name in OWNERS:
+        if name in note.owner:
+            fields[name] = note.owner[name]
     if note.valid_from is not None:
         fields["valid_from"] = note.valid_from
     fields["valid_to"] = note.valid_to
     recorded_at = recorded_at or note.recorded_at
     if recorded_at is not None:
-        fields["recorded_at"] = format_instant(recorded_at)
+        fields["recorded_at"] = frontmatter.Plain(format_instant(recorded_at))
     if note.confidence is not None:
         fields["confidence"] = note.confidence
     fields["origin"] = note.origin
@@ -337,11 +340,12 @@ def check_draft(note: Note) -> None:
             f"The subject {note.subject!r} is no path of words.", why="It climbs, with `.` or `..` among its steps.",
             remedy="Give a subject such as customer/acme.",
         )  # fmt: skip
-    Interval(note.valid_from, note.valid_to)
-    for name, identifier in (("id", note.id), *(("supersedes", other) for other in note.supersedes)):
+    if note.valid_from is not None and note.valid_to is not None:
+        Interval(note.valid_from, note.valid_to)
+    for identifier in (note.id, *note.supersedes):
         if not is_note_id(identifier):
             raise _refuse(
-                f"There is no note's id in {name}.",
+                f"There is no note's id in {'id' if identifier is note.id else 'supersedes'}.",
                 "It does not have the form of one.",
                 "An id is mem_ and 4 to 64 lower-case letters or digits; `memoranda list` shows them.",
             )
@@ -350,12 +354,12 @@ def check_draft(note: Note) -> None:
 
 
 def _check_characters(note: Note) -> None:
-    for what, text in (
-        ("text", note.body),
-        ("subject", note.subject or ""),
-        *(("sources", source) for source in note.sources),
-        *(("owner", owner) for owner in note.owner.values()),
-    ):
+    texts = [("text", note.body), ("subject", note.subject or "")]
+    for source in note.sources:
+        texts.append(("sources", source))
+    for owner in note.owner.values():
+        texts.append(("owner", owner))
+    for what, text in texts:
         if "\x00" in text:
             raise _refuse(f"The {what} holds a NUL character.", "Text files cannot hold one.", "Remove it.")
         if not text.isascii() and _SURROGATE.search(text):

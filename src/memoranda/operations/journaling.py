@@ -200,7 +200,7 @@ class Sheets:
         if path is None or self._size(path) >= CLOSED_AT:
             path = self._open[agent, day] = self._sheet(agent, day)
         pieces = self._bytes.setdefault(path, [])
-        line = sum(piece.count(b"\n") for piece in pieces)
+        line = sum([piece.count(b"\n") for piece in pieces]) if pieces else 0
         pieces.append(data)
         self._entries.setdefault(path, []).append((entry, line, data.rstrip(b"\n").count(b"\n")))
 

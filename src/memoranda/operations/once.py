@@ -9,7 +9,7 @@ needs it uses it up, and that stands in the session's story. A request and a per
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memoranda.operations.sessions import Met
     from memoranda.operations.space import Space
 
+Told = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 _LIFE = timedelta(days=1)
 _MOST = 50  # requests of one Home that wait at once; an agent may ask for any number
 
@@ -93,16 +94,20 @@ class Permit:
 
 
 def permitted(
-    context: Context, home: OpenHome, met: Met, operation: str, scope: str | None, told: Mapping[str, Any]
+    context: Context, home: OpenHome, met: Met, operation: str, scope: str | None, told: Told
 ) -> Permit | None:
     """Asks whether a session may do this: None when it may, or the permission that a person gave for it.
 
-    `told` is all that the operation would do, in words. RuleOfTwo, which says how a person can allow it.
+    `told` is all that the operation would do, in words, or gives it. RuleOfTwo, which says how a person can allow it.
     """
     try:
         rule_of_two(context, Call(operation, scope=scope, met=met))
     except RuleOfTwo as refusal:
-        words = {name: value for name, value in told.items() if value not in (None, "", (), [], False)}
+        words = {
+            name: value
+            for name, value in (told() if callable(told) else told).items()
+            if value not in (None, "", (), [], False)
+        }
         request = {
             "operation": operation, "scope": scope, "session": met.session, "user": context.user,
             "agent": context.agent, "told": words,

@@ -85,7 +85,7 @@ def no_secrets(context: Context, call: Call) -> None:
         )
 
         names = (("name of the agent", context.agent), ("session id", context.session or ""))
-        doubtful = (pair for pair in names if not innocent(pair[1]))
+        doubtful = [pair for pair in names if not innocent(pair[1])]
         refuse_secrets((("text", call.text), *call.fields, *doubtful), call.rules, alone=True)
 
 

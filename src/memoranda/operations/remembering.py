@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from memoranda.context import Context
@@ -159,10 +160,10 @@ def _remember(
     context: Context, space: Space, home: OpenHome, new: NewNote, operation: str, taken_over: Taint = CLEAN,
     told: Mapping[str, Any] | None = None, owner: Mapping[str, str] | None = None,
 ) -> Remembered:  # fmt: skip
-    fields = (("subject", new.subject or ""), *(("source", source) for source in new.sources))
+    fields = (("subject", new.subject or ""), *[("source", source) for source in new.sources])
     pass_guards(context, Call(operation, writes=True, text=new.text, fields=fields, rules=home.rules))
     met = space.met(context, home)
-    permit = permitted(context, home, met, operation, new.scope, told or _told(new))
+    permit = permitted(context, home, met, operation, new.scope, told or partial(_told, new))
     session = met.session
     note_id = new_id("mem", context.random)
     taint = met.taint | taken_over
@@ -192,6 +193,7 @@ def _remember(
     check_draft(note)
     lifts: list[dict[str, Any]] = []
     done: list[Remembered] = []
+    name = home.name
 
     def build(now: datetime) -> Draft:
         if note.supersedes:
@@ -208,9 +210,9 @@ def _remember(
         title = title_of(note.body)
         path = f"{folder}/{file_name(title, note_id)}"
         blob = blob_id(data)
-        uri = written(home.name, path, blob)
+        uri = written(name, path, blob)
         proposal = bool(note.supersedes and taint)
-        done.append(Remembered(note_id, uri, path, home.name, sources, note.supersedes, session, proposal))
+        done.append(Remembered(note_id, uri, path, name, sources, note.supersedes, session, proposal))
         lines.append(
             {
                 "kind": "write", "op": operation, "id": note_id, "path": path, "session": session,

@@ -69,6 +69,8 @@ class Taint:
 
     def records(self) -> tuple[dict[str, str], ...]:
         """As the ledger keeps it, in a fixed order."""
+        if not self.roots:
+            return ()
         return tuple({"kind": root.kind, "source": root.source, "reason": root.reason} for root in sorted(self.roots))
 
     @staticmethod

@@ -78,7 +78,8 @@ class Writer:
                 if self._log.unapplied():
                     self._repair()  # of what a killed writer left
                 self._opening, self._coming = None, _NOTHING
-                record = make(context.now().astimezone(UTC))
+                now = context.now()
+                record = make(now if now.tzinfo is UTC else now.astimezone(UTC))
                 if record is None:
                     return None
                 end = self._log.append(record)

@@ -7,7 +7,8 @@ the call may not go on; it changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
@@ -76,25 +77,27 @@ def bounded_text(_context: Context, call: Call) -> None:
         )
 
 
+@cache
+def _admission() -> ModuleType:
+    """What only reads does not pay for the rules, and what writes for finding their module once."""
+    from memoranda.operations import admission
+
+    return admission
+
+
 def no_secrets(context: Context, call: Call) -> None:
     """Nothing that is kept holds a password, a token or a key; the names of agent and session are kept too."""
     if call.writes:
-        from memoranda.operations.admission import (  # here: what only reads does not pay for the rules
-            innocent,
-            refuse_secrets,
-        )
-
+        admission = _admission()
         names = (("name of the agent", context.agent), ("session id", context.session or ""))
-        doubtful = [pair for pair in names if not innocent(pair[1])]
-        refuse_secrets((("text", call.text), *call.fields, *doubtful), call.rules, alone=True)
+        doubtful = [pair for pair in names if not admission.innocent(pair[1])]
+        admission.refuse_secrets((("text", call.text), *call.fields, *doubtful), call.rules, alone=True)
 
 
 def no_personal_data(context: Context, call: Call) -> None:
     """No personal data where the policy of the Home or of the agent is to keep none."""
     if call.writes and call.rules is not None:
-        from memoranda.operations.admission import refuse_personal
-
-        refuse_personal((("text", call.text), *call.fields), call.rules, context.agent)
+        _admission().refuse_personal((("text", call.text), *call.fields), call.rules, context.agent)
 
 
 def rule_of_two(context: Context, call: Call) -> None:

@@ -45,14 +45,15 @@ def find_secrets(text: str, *, alone: bool = False) -> tuple[Secret, ...]:
     """Every secret in the text, in its order, none inside another. `alone`: it comes by itself, not in a row."""
     if len(text) < 5:
         return ()
-    folded = fold(text)
-    held = held_by(folded.text) if alone else held_in(folded.text.split())
-    found = list(_find(folded.text, held))
-    if held & OF_24 or "%" in text:
-        found.extend(_unwrapped(folded.text, held, found))
+    folded = None if text.isascii() else fold(text)
+    read = text if folded is None else folded.text
+    held = held_by(read) if alone else held_in(read.split())
+    found = list(_find(read, held))
+    if held & OF_24 or "%" in read:
+        found.extend(_unwrapped(read, held, found))
     if not found:
         return ()
-    if folded.origin is not None:
+    if folded is not None and folded.origin is not None:
         found = [(kind, *folded.span(start, end)) for kind, start, end in found]
     return tuple(_placed(text, found))
 

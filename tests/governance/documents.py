@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from typing import Any
 
@@ -101,9 +102,9 @@ def random_document(rng: random.Random, operations: str) -> dict[str, Any]:
         made[name] = rng.choice(_VALUES[name])
     if rng.random() < 1 / 6:
         spoilt = rng.choice([made, policy])
-        name = rng.choice(list(spoilt))
-        if rng.random() < 0.5:
-            del spoilt[name]
+        name = rng.choice(list(dict.fromkeys([*spoilt, *(_VALUES if spoilt is made else ())])))
+        if rng.random() < 0.4:
+            spoilt.pop(name, None)
         else:
-            spoilt[name] = rng.choice(_NONSENSE)
+            spoilt[name] = copy.deepcopy(rng.choice(_NONSENSE))
     return made

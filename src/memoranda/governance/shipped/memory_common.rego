@@ -5,9 +5,11 @@ package memory.common
 
 import rego.v1
 
-classifications := ["public", "internal", "confidential", "restricted"]
+# From the lowest to the highest.
+classifications := {"public": 0, "internal": 1, "confidential": 2, "restricted": 3}
 
-isolations := ["logical", "backend", "dedicated_instance"]
+# From the weakest to the strongest.
+isolations := {"logical": 0, "backend": 1, "dedicated_instance": 2}
 
 mode_of := {
 	"session": "session",
@@ -37,30 +39,44 @@ complete if {
 	is_array(input.policy.write_scopes)
 	is_array(input.policy.allowed_kinds)
 	is_array(input.policy.teams)
-	input.policy.max_classification in classifications
-	input.policy.required_isolation in isolations
+	classifications[input.policy.max_classification] >= 0
+	isolations[input.policy.required_isolation] >= 0
 	is_boolean(input.policy.allow_personal_data)
 	is_boolean(input.policy.global_access)
 	is_boolean(input.policy.legal_hold)
 }
 
-# The fields that say something.
-given contains field if {
-	is_object(input)
-	some field, value in input
-	value != null
-}
-
 # The scopes that are asked for: one as `scope`, several as `scopes`.
-scopes contains input.scope if "scope" in given
+scopes contains input.scope if input.scope != null
 
-scopes contains one if some one in input.scopes
+scopes contains one if {
+	is_array(input.scopes)
+	some one in input.scopes
+}
 
 deny contains "input_incomplete" if not complete
 
+# What may be left out has to be of its type where it is there: an engine that cannot look into it would pass it over.
+deny contains "input_mistyped" if {
+	some field in ["scope", "team", "kind", "classification", "caller_tenant", "search_type", "isolation", "engine"]
+	type_name(input[field]) in {"boolean", "number", "array", "object"}
+}
+
+deny contains "input_mistyped" if {
+	some field in ["legal_hold", "builds_graph"]
+	type_name(input[field]) in {"string", "number", "array", "object"}
+}
+
+deny contains "input_mistyped" if type_name(input.scopes) in {"null", "boolean", "number", "string", "object"}
+
+deny contains "input_mistyped" if {
+	some one in scopes
+	type_name(one) in {"null", "boolean", "number", "array", "object"}
+}
+
 # The agent's tenant is the caller's own; `caller_tenant` comes from the credential, `tenant` from the registry.
 deny contains "other_tenant" if {
-	"caller_tenant" in given
+	input.caller_tenant != null
 	input.caller_tenant != input.tenant
 }
 
@@ -83,8 +99,8 @@ deny contains "mode_inactive" if {
 }
 
 active contains scope if {
-	some scope, mode in mode_of
-	mode in input.policy.modes
+	some scope in scopes
+	mode_of[scope] in input.policy.modes
 }
 
 graph_active if "knowledge_graph" in input.policy.modes
@@ -102,7 +118,7 @@ deny contains "global_closed" if {
 
 deny contains "team_not_shared" if {
 	"team" in scopes
-	"team" in given
+	input.team != null
 	not team_named
 }
 
@@ -120,11 +136,7 @@ deny contains "isolation_unsatisfied" if {
 	not isolated
 }
 
-isolated if {
-	some have, input.isolation in isolations
-	some need, input.policy.required_isolation in isolations
-	have >= need
-}
+isolated if isolations[input.isolation] >= isolations[input.policy.required_isolation]
 
 deny contains "session_elsewhere" if {
 	scopes == {"session"}

@@ -34,4 +34,7 @@ deny contains "scope_not_read" if {
 	not scope in open
 }
 
-open contains scope if some scope in input.policy.read_scopes
+open contains scope if {
+	some scope in common.scopes
+	scope in input.policy.read_scopes
+}

@@ -97,6 +97,16 @@ test_what_a_rule_relies_on_must_be_there if {
 	}
 }
 
+test_what_may_be_left_out_has_its_type_where_it_is_there if {
+	every changes in [{"scopes": true}, {"scopes": "user"}, {"team": ["sales"]}, {"legal_hold": "yes"}] {
+		found(object.union({"operation": "get"}, changes), {"input_mistyped"})
+	}
+	search.allow with input as object.remove(
+		but({"operation": "get"}),
+		["scope", "team", "kind", "classification", "caller_tenant", "session", "owner", "taint", "size"],
+	)
+}
+
 test_each_decision_knows_its_own_operations_only if {
 	written({"operation": "recall"}, {"operation_unknown"})
 	written({"operation": "drop"}, {"operation_unknown"})

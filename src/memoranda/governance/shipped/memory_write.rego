@@ -65,13 +65,18 @@ deny contains "scope_not_written" if {
 
 scopeless if input.operation in {"review", "taint"}
 
-open contains scope if some scope in input.policy.write_scopes
+open contains scope if {
+	some scope in common.scopes
+	scope in input.policy.write_scopes
+}
 
 deny contains "team_missing" if {
 	"team" in common.scopes
 	input.operation in scoped
-	not "team" in common.given
+	not with_team
 }
+
+with_team if input.team != null
 
 deny contains "kind_not_allowed" if {
 	kind_counts
@@ -84,7 +89,7 @@ kind_counts if input.operation == "remember"
 
 kind_counts if {
 	input.operation in keeping
-	"kind" in common.given
+	input.kind != null
 }
 
 deny contains "classification_too_high" if {
@@ -96,13 +101,11 @@ classification_counts if input.operation in {"remember", "ingest"}
 
 classification_counts if {
 	input.operation in keeping
-	"classification" in common.given
+	input.classification != null
 }
 
 classified_low_enough if {
-	some level, input.classification in common.classifications
-	some highest, input.policy.max_classification in common.classifications
-	level <= highest
+	common.classifications[input.classification] <= common.classifications[input.policy.max_classification]
 }
 
 deny contains "personal_data" if {

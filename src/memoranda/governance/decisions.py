@@ -176,7 +176,7 @@ def _rule(package: str) -> str:
     return package.replace(".", "_")
 
 
-# Both halves of an answer are asked for at once: by a rule beside the policies, which is read once and not at each call.
+# Both halves of an answer are asked for at once, by a rule beside the policies: it is read once and not at each call.
 _ANSWER = "package memoranda_answer\nimport rego.v1\n" + "".join(
     f'{_rule(package)} := {{"allow": data.{package}.allow, "deny": data.{package}.deny}}\n' for package in PACKAGES
 )

@@ -17,7 +17,9 @@ from memoranda.index import testimony
 from memoranda.index.among import among
 from memoranda.index.counting import Counting
 from memoranda.index.journal_mode import connect, named_errors, write_ahead
-from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Totals
+from memoranda.index.kept import Kept
+from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Shown, Totals
+from memoranda.index.showing import shown
 from memoranda.index.tables import (
     BLOB,
     SELECT_BRIEF,
@@ -40,6 +42,7 @@ _SPANS = 130  # of three parameters each, in one SQL statement
 _ROOM = (("cache_size", -131_072), ("wal_autocheckpoint", 4096))  # kibibytes (below zero), pages
 _FOR_READERS = ("notes_id", "notes_facts", "notes_at", "entries_at", "ledger_session")
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
+_MOST_SHOWN = 2048  # the same of notes that were shown, with their texts
 
 
 class Catalog:
@@ -52,7 +55,8 @@ class Catalog:
         self.reviewed: tuple[object, object] | None = None  # kept by `trust.edited`, with its mark
         self._counting = Counting(connection)
         self._totals: tuple[tuple[int, int], Totals] | None = None
-        self._briefs: tuple[tuple[int, int], dict[str, list[Brief]]] = ((-1, -1), {})
+        self._briefs: Kept[str, list[Brief]] = Kept(connection, _MOST_BRIEFS)
+        self._shown: Kept[int, Shown] = Kept(connection, _MOST_SHOWN)
         self.ledger = testimony.Testimony(connection)
 
     @staticmethod
@@ -181,18 +185,19 @@ class Catalog:
 
     def briefs(self, keys: Iterable[str]) -> dict[str, list[Brief]]:
         """The rows, live and former, of these documents, as far as visibility goes."""
-        mark, held = self._briefs
-        if mark != (now := self.mark()) or len(held) > _MOST_BRIEFS:
-            held = {}
-            self._briefs = (now, held)
-        wanted = dict.fromkeys(keys)
-        missing = [key for key in wanted if key not in held]
-        found = list(among(self.db, f"{SELECT_BRIEF} WHERE n.key IN (?*)", missing))
+        return {key: rows for key, rows in self._briefs.of(keys, self._read_briefs).items() if rows}
+
+    def _read_briefs(self, keys: Sequence[str]) -> Iterable[tuple[str, list[Brief]]]:
+        found = list(among(self.db, f"{SELECT_BRIEF} WHERE n.key IN (?*)", keys))
         stamps = self.ledger.taints([row[BLOB] for row in found])
-        held.update((key, []) for key in missing)
+        briefs: dict[str, list[Brief]] = {key: [] for key in keys}
         for row in found:
-            held[row[0]].append(Brief._make((*row, stamps.get(row[BLOB]))))
-        return {key: rows for key in wanted if (rows := held[key])}
+            briefs[row[0]].append(Brief._make((*row, stamps.get(row[BLOB]))))
+        return briefs.items()
+
+    def shown(self, numbers: Sequence[int]) -> dict[int, Shown]:
+        """What a reader is told of the notes in these rows, by row."""
+        return self._shown.of(numbers, lambda missing: ((row.row, row) for row in shown(self.db, missing)))
 
     def rows(self, numbers: Sequence[int]) -> list[NoteRow]:
         """The whole rows of these numbers."""

@@ -18,6 +18,7 @@ from typing import Any
 from memoranda.home.ledger import read_lines
 from memoranda.index import withheld
 from memoranda.index.among import among
+from memoranda.index.kept import Kept
 from memoranda.index.withheld import instant_in, text_in
 from memoranda.notes.times import from_ms, to_ms
 from memoranda.values import dataclass
@@ -38,6 +39,7 @@ CREATE TABLE IF NOT EXISTS reviews (
 CREATE INDEX IF NOT EXISTS reviews_blob ON reviews (blob);
 CREATE INDEX IF NOT EXISTS reviews_id ON reviews (id);
 """
+_MOST_WROTE = 8192  # blobs and ids of which what the ledger says is kept at hand
 _SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched, key FROM ledger"
 _SELECT_REVIEW = "SELECT replica, text FROM reviews"
 TABLES = ("ledger", "sessions", "reviews", "tombstones", "holds")
@@ -112,19 +114,20 @@ class Testimony:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
+        self._wrote: Kept[str, Wrote] = Kept(db, _MOST_WROTE)
         self.vouches: Callable[[str, str], bool] = lambda _replica, _text: False
         self.counts: Callable[[Review], bool] = vouched
         self.rule: Callable[[], object] = lambda: None  # gives another value when other reviews may count than before
 
     def wrote(self, about: Iterable[str]) -> dict[str, Wrote]:
         """What the ledger says about blobs of notes and ids of entries."""
-        found: dict[str, Wrote] = {}
+        return self._wrote.of(about, self._read_wrote)
+
+    def _read_wrote(self, about: Iterable[str]) -> Iterator[tuple[str, Wrote]]:
         for row in among(self._db, f"{_SELECT_LEDGER} WHERE about IN (?*)", about):
             taint = () if row[7] == "[]" else tuple(json.loads(row[7]))
-            found[row[0]] = Wrote(
-                row[1], from_ms(row[2]), row[3], row[4], row[5], row[6], taint, row[8], bool(row[9]), row[10]
-            )
-        return found
+            told = (row[1], from_ms(row[2]), row[3], row[4], row[5], row[6], taint, row[8], bool(row[9]), row[10])
+            yield row[0], Wrote(*told)
 
     def taints(self, about: Sequence[str]) -> dict[str, str]:
         """The stamps, as JSON, of those of these blobs that were written with a taint: of most Homes, none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memoranda.errors import IndexDamaged, InvalidPointer, Unavailable
@@ -11,7 +12,7 @@ from memoranda.index.documents import OF
 from memoranda.index.indexes import Indexes
 from memoranda.index.lexical import Scores
 from memoranda.index.rows import Brief, EntryRow, Said, Shown
-from memoranda.index.showing import forked, shown
+from memoranda.index.showing import forked
 from memoranda.index.testimony import Wrote
 from memoranda.notes.ids import told_id
 from memoranda.notes.journal import agent_of
@@ -283,7 +284,7 @@ class _Candidates:
     def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
         """The items of the answer, read in full."""
         numbers = [self._notes[item.key].brief.row for item in ranked if item.key in self._notes]
-        rows = {row.row: row for row in shown(self._catalog.db, numbers)}
+        rows = self._catalog.shown(numbers)
         trust = trust_of(self._catalog, rows.values())
         contested = self._contested(list(rows.values()))
         over = self._over(rows.values(), trust)
@@ -377,6 +378,7 @@ def _at(ms: int) -> datetime:
     return at
 
 
+@lru_cache(4096)  # many notes begin on the same day
 def _time(ms: int | None) -> str | None:
     return None if ms is None else format_instant(_at(ms))
 

@@ -1,0 +1,35 @@
+"""What was read of a database, for as long as nobody writes to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Kept(Generic[K, V]):
+    """Values by key. `most` are kept, then all are forgotten."""
+
+    def __init__(self, db: sqlite3.Connection, most: int) -> None:
+        self._db = db
+        self._most = most
+        self._mark: tuple[int, int] | None = None
+        self._held: dict[K, V] = {}
+
+    def of(self, keys: Iterable[K], read: Callable[[list[K]], Iterable[tuple[K, V]]]) -> dict[K, V]:
+        """The values of those of the keys that have one, in the order of the keys; `read` gives those that are new."""
+        wanted = list(dict.fromkeys(keys))
+        # What is read inside a transaction may never be committed.
+        if self._db.in_transaction or len(wanted) > self._most:
+            found = dict(read(wanted))
+            return {key: found[key] for key in wanted if key in found}
+        mark = self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
+        if mark != self._mark or len(self._held) > self._most:
+            self._mark, self._held = mark, {}
+        held = self._held
+        if missing := [key for key in wanted if key not in held]:
+            held.update(read(missing))
+        return {key: held[key] for key in wanted if key in held}

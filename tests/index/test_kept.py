@@ -1,0 +1,64 @@
+"""What was read is kept until somebody writes, and never out of a transaction that may be undone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoranda.index.kept import Kept
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    with sqlite3.connect(tmp_path / "a.db") as db:
+        db.executescript("CREATE TABLE t (name TEXT PRIMARY KEY, value INTEGER); INSERT INTO t VALUES ('a', 1)")
+    return tmp_path / "a.db"
+
+
+class _Asked:
+    def __init__(self, file: Path, most: int = 10) -> None:
+        self.db = sqlite3.connect(file, isolation_level=None)
+        self.kept: Kept[str, int] = Kept(self.db, most)
+        self.read: list[str] = []
+
+    def __call__(self, *names: str) -> dict[str, int]:
+        return self.kept.of(names, self._read)
+
+    def _read(self, names: list[str]) -> Iterator[tuple[str, int]]:
+        self.read += names
+        for name in names:
+            yield from self.db.execute("SELECT name, value FROM t WHERE name = ?", (name,))
+
+
+def test_it_is_read_once(file: Path) -> None:
+    asked = _Asked(file)
+    assert asked("a") == asked("a", "a") == {"a": 1}
+    assert asked.read == ["a"]
+
+
+def test_what_this_or_another_process_writes_is_seen(file: Path) -> None:
+    asked = _Asked(file)
+    assert asked("a", "b") == {"a": 1}
+    asked.db.execute("UPDATE t SET value = 2")
+    assert asked("a", "b") == {"a": 2}
+    with sqlite3.connect(file) as other:
+        other.execute("INSERT INTO t VALUES ('b', 3)")
+    assert asked("b", "a") == {"b": 3, "a": 2}
+
+
+def test_what_is_undone_is_not_kept(file: Path) -> None:
+    asked = _Asked(file)
+    asked.db.execute("BEGIN")
+    asked.db.execute("UPDATE t SET value = 9")
+    assert asked("a") == {"a": 9}
+    asked.db.execute("ROLLBACK")
+    assert asked("a") == {"a": 1}
+
+
+def test_more_than_are_kept_are_read_all_the_same(file: Path) -> None:
+    asked = _Asked(file, most=2)
+    assert asked("a", "b", "c") == {"a": 1}
+    assert asked("a") == asked("b", "a", "c") == {"a": 1}

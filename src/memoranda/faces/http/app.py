@@ -63,7 +63,7 @@ def create(config: Config | None, desk: Any) -> FastAPI:
     app.state.config, app.state.desk, app.state.metrics = config, desk, metrics
     for area in (engines, policies, memories, knowledge, audit, admin, standing):
         app.router.routes.extend(area.router.routes)  # as they are, so that a request's route knows its whole path
-    app.add_middleware(Outermost, metrics=metrics)
+    app.add_middleware(Outermost, metrics=metrics, timeout=config.timeout)
     app.add_exception_handler(MemorandaError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _unrouted)

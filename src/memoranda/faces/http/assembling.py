@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
 from memoranda.errors import ConfigRefused
+from memoranda.faces.http.components import components, oidc
 from memoranda.faces.http.config import Config
 from memoranda.faces.http.metrics import CountedDecisions, Metrics
 from memoranda.governance.decisions import EmbeddedDecisions
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from memoranda.service.desk import Desk
 
 EXAMPLE_TOKEN = "example"  # the name of the tokens that `memoranda serve --example` issues
-_NOT_YET = ("openfga_url", "opa_url", "openbao_url", "gateway_url", "oidc_issuer")
 
 
 def assemble(config: Config, metrics: Metrics | None = None) -> Desk:
@@ -25,15 +26,9 @@ def assemble(config: Config, metrics: Metrics | None = None) -> Desk:
     Raises:
         ConfigRefused: a setting asks for what cannot be had, or an example's token is in force outside development.
     """
-    for name in _NOT_YET:
-        if getattr(config, name):
-            raise ConfigRefused(
-                f"The setting `{name.replace('_', '.', 1)}` cannot be used yet.",
-                why="Its client is not part of this version, and nothing else may stand in for it.",
-                remedy="Take it out of the configuration.",
-            )
     context = Context(user="service", agent="service")
-    decisions = EmbeddedDecisions()
+    parts = components(config)
+    decisions = parts.decisions or EmbeddedDecisions()
     sinks = [open_sink(STDOUT if config.audit_sink == "stdout" else config.audit_sink)] if config.audit_sink else []
     desk = open_desk(
         context,
@@ -41,9 +36,13 @@ def assemble(config: Config, metrics: Metrics | None = None) -> Desk:
         database=config.database_url,
         rendered=config.engines_instances,
         decisions=CountedDecisions(decisions, metrics) if metrics is not None else decisions,
+        relations=parts.relations,
+        injection=parts.injection,
         sinks=sinks,
         environment=config.environment,
     )
+    if config.oidc_issuer:
+        desk = replace(desk, authenticators=(oidc(config, parts.egress, desk.database, desk.registry),))
     try:
         if config.strict:
             _no_example(desk)

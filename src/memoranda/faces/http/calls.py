@@ -49,7 +49,7 @@ class Call(Generic[B]):
         self._model = model
         self._raw = raw
         self._caller: Caller | None = None
-        self._deadline = time.monotonic() + request.app.state.config.timeout
+        self._deadline: float = request.state.deadline
 
     @property
     def caller(self) -> Caller:

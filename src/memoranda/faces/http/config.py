@@ -14,17 +14,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
-
 from memoranda.engines.contract import InstanceDeclaration
 from memoranda.errors import ConfigRefused
+from memoranda.faces.http.reading import (
+    CREDENTIALS,
+    HTTP,
+    SECONDS,
+    a_file,
+    a_path,
+    a_text,
+    algorithms,
+    claim,
+    database,
+    instances,
+    listen,
+    number,
+    one_of,
+    reference,
+    switch,
+)
 from memoranda.faces.local import data_folder
 
 ENVIRONMENTS = ("development", "staging", "production")
-CREDENTIALS = "EAI_CRED_"
 EXAMPLE = "example"  # what the documents write where a real credential belongs
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,10 @@ class Config:
     oidc_audience: str = ""
     oidc_jwks_url: str = ""
     oidc_algorithms: tuple[str, ...] = ("RS256", "ES256")
+    oidc_tenant_claim: str = "tenant"
+    oidc_user_claim: str = "sub"
+    oidc_agent_claim: str = "agent"
+    oidc_roles_claim: str = "roles"
     audit_sink: str = ""
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)  # the EAI_CRED_… variables
 
@@ -95,153 +112,51 @@ class Setting(NamedTuple):
         return self.named or f"MEMORANDA_{self.field.upper()}"
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("is a text")
-    return value.strip()
-
-
-def _one_of(*words: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if value not in words:
-            raise ValueError(f"is one of {', '.join(words)}")
-        return str(value)
-
-    return read
-
-
-def _path(value: Any) -> Path:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise ValueError("is a path")
-    return Path(value).expanduser()
-
-
-def _file(value: Any) -> Path:
-    path = _path(value)
-    if not path.is_file():
-        raise ValueError("names a file that is not there")
-    return path
-
-
-def _switch(value: Any) -> bool:
-    told = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str) or value.strip().lower() not in told:
-        raise ValueError("is true or false")
-    return told[value.strip().lower()]
-
-
-def _number(kind: type[int] | type[float], least: float, most: float) -> Callable[[Any], int | float]:
-    def read(value: Any) -> int | float:
-        try:
-            told = None if isinstance(value, bool) else kind(value)
-        except (TypeError, ValueError):
-            told = None
-        if told is None or not least <= told <= most or (kind is int and isinstance(value, float)):
-            raise ValueError(f"is a number from {least:g} to {most:g}")
-        return told
-
-    return read
-
-
-def _listen(value: Any) -> str:
-    host, colon, port = _text(value).rpartition(":")
-    if not (colon and host and port.isascii() and port.isdecimal() and int(port) < 65536):
-        raise ValueError("is HOST:PORT, such as 127.0.0.1:8080")
-    return _text(value)
-
-
-def _url(*schemes: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        told = _text(value)
-        if not told:
-            return ""
-        parts = urlsplit(told)
-        if parts.scheme not in schemes or not parts.hostname or parts.username or parts.password or parts.fragment:
-            raise ValueError(f"is a URL ({', '.join(schemes)}) without a name or password in it")
-        return told.rstrip("/")
-
-    return read
-
-
-def _database(value: Any) -> str:
-    told = _text(value)
-    if told and not told.startswith(("sqlite:///", "postgresql+psycopg://")):
-        raise ValueError("begins with sqlite:/// or postgresql+psycopg://")
-    return told
-
-
-def _reference(value: Any) -> str:
-    told = _text(value)
-    if told and not told.startswith((f"env://{CREDENTIALS}", "openbao://")):
-        raise ValueError(f"is env://{CREDENTIALS}… or openbao://mount/path#field, never the credential itself")
-    return told
-
-
-def _algorithms(value: Any) -> tuple[str, ...]:
-    told = value.replace(",", " ").split() if isinstance(value, str) else value
-    if not isinstance(told, list) or not told or not set(told) <= set(_ALGORITHMS):
-        raise ValueError(f"is one or more of {', '.join(_ALGORITHMS)}")
-    return tuple(told)
-
-
-def _instances(value: Any) -> tuple[InstanceDeclaration, ...]:
-    if isinstance(value, str):
-        path = _file(value)
-        value = tomllib.loads(path.read_text(encoding="utf-8")).get("instances", [])
-    if not isinstance(value, list):
-        raise ValueError("is a list of instances, or a TOML file with [[instances]]")
-    try:
-        return tuple(InstanceDeclaration.model_validate(one) for one in value)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        raise ValueError(f"has an instance whose {'.'.join(map(str, first['loc']))} is wrong: {first['msg']}") from None
-
-
-_SECONDS = _number(float, 0.05, 600)
-_HTTP = _url("https", "http")
 SETTINGS: tuple[Setting, ...] = (
-    Setting("environment", _one_of(*ENVIRONMENTS), "`development`, `staging` or `production`", "EAI_ENVIRONMENT"),
-    Setting("data", _path, "the folder of the Homes, the keys and the state"),
-    Setting("listen", _listen, "where it listens"),
-    Setting("public_url", _HTTP, "how clients reach it, for the metadata of MCP over HTTP"),
-    Setting("threads", _number(int, 1, 256), "requests that are worked on at once"),
-    Setting("timeout", _SECONDS, "seconds that a request may take"),
-    Setting("body_limit", _number(int, 1024, 1 << 30), "bytes that a request's body may have"),
-    Setting("log_level", _one_of("debug", "info", "warning", "error"), "what is written to standard error"),
-    Setting("tls.certificate", _file, "its own certificate (PEM), where no proxy before it ends TLS"),
-    Setting("tls.key", _file, "the key of that certificate"),
-    Setting("database.url", _database, "the state: SQLite in the data folder, or PostgreSQL"),
+    Setting("environment", one_of(*ENVIRONMENTS), "`development`, `staging` or `production`", "EAI_ENVIRONMENT"),
+    Setting("data", a_path, "the folder of the Homes, the keys and the state"),
+    Setting("listen", listen, "where it listens"),
+    Setting("public_url", HTTP, "how clients reach it, for the metadata of MCP over HTTP"),
+    Setting("threads", number(int, 1, 256), "requests that are worked on at once"),
+    Setting("timeout", SECONDS, "seconds that a request may take"),
+    Setting("body_limit", number(int, 1024, 1 << 30), "bytes that a request's body may have"),
+    Setting("log_level", one_of("debug", "info", "warning", "error"), "what is written to standard error"),
+    Setting("tls.certificate", a_file, "its own certificate (PEM), where no proxy before it ends TLS"),
+    Setting("tls.key", a_file, "the key of that certificate"),
+    Setting("database.url", database, "the state: SQLite in the data folder, or PostgreSQL"),
     Setting(
-        "engines.ca_file", _file, "authorities (PEM) that are trusted beside the usual ones",
+        "engines.ca_file", a_file, "authorities (PEM) that are trusted beside the usual ones",
         "EAI_MEMORY_ENGINES_CA_FILE",
     ),
     Setting(
-        "engines.allow_http", _switch, "engines may be reached over plain HTTP in staging and production, too",
+        "engines.allow_http", switch, "engines may be reached over plain HTTP in staging and production, too",
         "EAI_MEMORY_ENGINES_ALLOW_HTTP",
     ),
-    Setting("engines.instances", _instances, "the instances that the Manager rendered: a list, or a TOML file"),
-    Setting("openfga.url", _HTTP, "OpenFGA; relations are decided in process without it"),
-    Setting("openfga.store", _text, "the id of its store"),
-    Setting("openfga.model", _text, "the id of the authorization model, pinned"),
-    Setting("openfga.credential", _reference, "a reference to its token"),
-    Setting("openfga.timeout", _SECONDS, "seconds"),
-    Setting("opa.url", _HTTP, "OPA; decisions are made in process without it"),
-    Setting("opa.credential", _reference, "a reference to its token"),
-    Setting("opa.timeout", _SECONDS, "seconds"),
-    Setting("openbao.url", _HTTP, "OpenBao; `openbao://` references cannot be used without it"),
-    Setting("openbao.role", _reference, "a reference (`env://`) to the role id of its AppRole"),
-    Setting("openbao.secret", _reference, "a reference (`env://`) to the secret id of its AppRole"),
-    Setting("openbao.timeout", _SECONDS, "seconds"),
-    Setting("gateway.url", _HTTP, "the gateway's injection filter; the filter here is asked without it"),
-    Setting("gateway.credential", _reference, "a reference to its token"),
-    Setting("gateway.timeout", _SECONDS, "seconds"),
-    Setting("oidc.issuer", _HTTP, "who issues identities beside the tokens here"),
-    Setting("oidc.audience", _text, "for whom its tokens are issued"),
-    Setting("oidc.jwks_url", _HTTP, "where its keys are"),
-    Setting("oidc.algorithms", _algorithms, "the signatures that are accepted"),
-    Setting("audit.sink", _text, "also writes the audit as JSON lines: `stdout` or a file"),
+    Setting("engines.instances", instances, "the instances that the Manager rendered: a list, or a TOML file"),
+    Setting("openfga.url", HTTP, "OpenFGA; relations are decided in process without it"),
+    Setting("openfga.store", a_text, "the id of its store"),
+    Setting("openfga.model", a_text, "the id of the authorization model, pinned"),
+    Setting("openfga.credential", reference, "a reference to its token"),
+    Setting("openfga.timeout", SECONDS, "seconds"),
+    Setting("opa.url", HTTP, "OPA; decisions are made in process without it"),
+    Setting("opa.credential", reference, "a reference to its token"),
+    Setting("opa.timeout", SECONDS, "seconds"),
+    Setting("openbao.url", HTTP, "OpenBao; `openbao://` references cannot be used without it"),
+    Setting("openbao.role", reference, "a reference (`env://`) to the role id of its AppRole"),
+    Setting("openbao.secret", reference, "a reference (`env://`) to the secret id of its AppRole"),
+    Setting("openbao.timeout", SECONDS, "seconds"),
+    Setting("gateway.url", HTTP, "the gateway's injection filter; the filter here is asked without it"),
+    Setting("gateway.credential", reference, "a reference to its token"),
+    Setting("gateway.timeout", SECONDS, "seconds"),
+    Setting("oidc.issuer", HTTP, "who issues identities beside the tokens here"),
+    Setting("oidc.audience", a_text, "for whom its tokens are issued"),
+    Setting("oidc.jwks_url", HTTP, "where its keys are"),
+    Setting("oidc.algorithms", algorithms, "the signatures that are accepted"),
+    Setting("oidc.tenant_claim", claim, "where a token names the tenant; a dot leads into an object"),
+    Setting("oidc.user_claim", claim, "where it names the user"),
+    Setting("oidc.agent_claim", claim, "where it names the agent, if an agent has it"),
+    Setting("oidc.roles_claim", claim, "where it lists roles; those that are ours count"),
+    Setting("audit.sink", a_text, "also writes the audit as JSON lines: `stdout` or a file"),
 )  # fmt: skip
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 assert {setting.field for setting in SETTINGS} | {"credentials"} == {one.name for one in fields(Config)}
@@ -348,11 +263,11 @@ def check(config: Config) -> None:
             )  # fmt: skip
     for setting in SETTINGS:
         value = getattr(config, setting.field)
-        if setting.read is _reference and value.startswith("env://") and not config.credentials.get(value[6:]):
+        if setting.read is reference and value.startswith("env://") and not config.credentials.get(value[6:]):
             raise ConfigRefused(
                 f"The setting `{setting.name}` names a variable that is not set.", remedy="Set the variable."
             )
-        if setting.read is _reference and value.startswith("openbao://") and not config.openbao_url:
+        if setting.read is reference and value.startswith("openbao://") and not config.openbao_url:
             raise ConfigRefused(
                 f"The setting `{setting.name}` needs OpenBao.", remedy="Set `openbao.url`, or use an env:// reference."
             )
@@ -384,7 +299,7 @@ def _check_strictly(config: Config) -> None:
             )  # fmt: skip
     for setting in SETTINGS:
         value = getattr(config, setting.field)
-        if setting.read is _HTTP and value.startswith("http://") and urlsplit(value).hostname not in _LOOPBACK:
+        if setting.read is HTTP and value.startswith("http://") and urlsplit(value).hostname not in _LOOPBACK:
             raise refuse(setting.name, "It is plain HTTP to another machine.", "Use https.")
     for name, value in sorted(config.credentials.items()):
         if EXAMPLE in value.lower():

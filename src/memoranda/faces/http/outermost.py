@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memoranda.engines.egress import on_behalf
 from memoranda.errors import MemorandaError
 from memoranda.faces.covering import frames_of
 from memoranda.faces.http.metrics import METHODS
@@ -30,9 +31,10 @@ _ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosnif
 class Outermost:
     """ASGI middleware; `code` in the scope's state is the code of the problem that was answered."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, timeout: float) -> None:
         self._app = app
         self._metrics = metrics
+        self._timeout = timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,7 +43,9 @@ class Outermost:
         headers = {name: value for name, value in scope["headers"] if name in (b"x-request-id", b"traceparent")}
         request_id = _request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
         state = scope.setdefault("state", {})
-        state |= {"request_id": request_id, "code": None}
+        deadline = time.monotonic() + self._timeout
+        state |= {"request_id": request_id, "code": None, "deadline": deadline}
+        traceparent = headers.get(b"traceparent", b"").decode("latin-1") or None
         method = scope["method"] if scope["method"] in METHODS else "other"
         status, started, begun = 500, time.perf_counter(), False
         own = (*_ALWAYS, (b"x-request-id", request_id.encode()))
@@ -54,7 +58,8 @@ class Outermost:
             await send(message)
 
         self._metrics.began()
-        with span_of(method, headers.get(b"traceparent", b"").decode("latin-1")) as span:
+        # What is called outside for this request is called below its span, and ends with it.
+        with span_of(method, traceparent) as span, on_behalf(None, deadline):
             try:
                 await self._app(scope, receive, answer)
             except ClientDisconnect:

@@ -24,7 +24,7 @@ def _remember(engine: Builtin, context: Context, text: str, scope: Scope = "user
     return engine.remember(context, where, RememberRequest(content=text, **more)).id  # type: ignore[arg-type]
 
 
-@pytest.mark.requirement("P-020")
+@pytest.mark.requirement("P-019", "P-020")
 def test_it_announces_every_operation_on_memories_and_none_on_knowledge(engine: Builtin) -> None:
     told = engine.document()
     assert told.provider == "builtin"

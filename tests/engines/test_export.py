@@ -18,6 +18,7 @@ from memoranda.home.keys import Keys
 from memoranda.operations.listing import list_notes
 from memoranda.operations.recalling import recall
 from memoranda.operations.space import Space
+from memoranda.values import replace
 from tests.conftest import Clock
 from tests.engines.asking import asking
 
@@ -108,5 +109,13 @@ def test_a_session_that_has_met_too_much_exports_nothing(engine: Builtin, contex
     for item in engine.list(context, asking(session="s1"), scope=None, limit=9, after=None).items:
         engine.get(context, asking(session="s1"), item.id)
     assert engine.taint(context, asking(session="s1"), "read a page") == ("external",)
-    with pytest.raises(RuleOfTwo):
-        engine.export(context, asking(session="s1"), (), "zip")
+    for refused in (
+        lambda: engine.export(context, asking(session="s1"), (), "zip"),
+        lambda: _put(engine, context, asking(session="s1", writes="project"), "For everybody."),
+        lambda: engine.purge(context, asking(session="s1", writes="user")),
+    ):
+        with pytest.raises(RuleOfTwo) as told:
+            refused()
+        assert "terminal" not in str(told.value)
+    assert _put(engine, context, asking(session="s1", writes="user"), "For Ana.").taint == ("external",)
+    assert engine.purge(replace(context, person=True), asking(session="s1", writes="user")).removed

@@ -47,6 +47,10 @@ def test_what_a_person_reviewed_no_agent_takes_away(engine: Builtin, context: Co
     engine.review(context, asking(), kept.id, "accept", comment="", reviewer="dana", if_match=kept.etag)
     with pytest.raises(ConfirmationRequired):
         engine.forget(context, asking(), kept.id, if_match=None)
+    engine.remember(context, asking(writes="user"), RememberRequest(content="Seven."))
+    done = engine.purge(context, asking(writes="user"))
+    assert done.removed == 1 and done.remains[0] == f"reviewed by a person: {kept.id}"
+    assert engine.get(context, asking(), kept.id).content == "Six."
     assert engine.forget(replace(context, person=True), asking(), kept.id, if_match=None).removed == 1
 
 

@@ -46,6 +46,7 @@ from memoranda.operations import listing, recalling, remembering
 from memoranda.operations.asking import TOP
 from memoranda.operations.listing import note_uri, still_kept, time_or_none
 from memoranda.operations.meeting import hides, meet, quarantined
+from memoranda.operations.once import permitted
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.removing import empty, forget_chain
@@ -203,7 +204,8 @@ class Builtin:
             for home in space.homes():
                 if home.repository.root == wanted:
                     done = empty(own, space, home)
-                    kept = (f"{len(done.held)} under legal hold: {', '.join(done.held)}",) if done.held else ()
+                    kept = [f"under legal hold: {', '.join(done.held)}"] if done.held else []
+                    kept += [f"reviewed by a person: {', '.join(done.reviewed)}"] if done.reviewed else []
                     return Purged(removed=len(done.notes), remains=(*kept, *done.remains))
         return Purged(removed=0)
 
@@ -234,7 +236,7 @@ class Builtin:
         with self._reading(context, where, places) as (own, space):
             for home in space.homes():
                 home.refresh(own)
-                pass_guards(own, Call("export", met=space.met(own, home)))
+                permitted(own, home, space.met(own, home), "export", None, {})
             given = [one for home in space.homes() for one in self._given(own, home, places)]
             if form == "bundle":
                 with self._homes.whole(where.tenant, where.project) as whole:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Told = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 _LIFE = timedelta(days=1)
+_ANOTHER = "A person can do it, with a credential of their own."
 _MOST = 50  # requests of one Home that wait at once; an agent may ask for any number
 
 
@@ -103,6 +104,8 @@ def permitted(
     try:
         rule_of_two(context, Call(operation, scope=scope, met=met))
     except RuleOfTwo as refusal:
+        if home.indexes.places is not None:  # over a service nobody sits at a terminal, and no words are kept for one
+            raise RuleOfTwo(refusal.what, why=refusal.why, remedy=_ANOTHER) from None
         words = {
             name: value
             for name, value in (told() if callable(told) else told).items()

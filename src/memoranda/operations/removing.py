@@ -6,6 +6,8 @@ nothing of it is told.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Conflict, InvalidPointer
 from memoranda.index.feeding import RECORDS
@@ -27,14 +29,16 @@ _ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The notes that went, those that stay under legal hold with their chains, and where words of them remain."""
+    """The notes that went, and where words of them remain; with their chains, those that stay under legal hold, and
+    those that stay since a person reviewed them and no person asks."""
 
     notes: tuple[str, ...]
-    held: tuple[str, ...]
     remains: tuple[str, ...]
+    held: tuple[str, ...] = ()
+    reviewed: tuple[str, ...] = ()
 
 
-_NOTHING = Removal((), (), ())
+_NOTHING = Removal((), ())
 _HISTORY = "the history of the Home keeps the words until they are erased from it"
 _COPIES = "backups and clones keep what they have; nothing here can reach them"
 
@@ -60,37 +64,42 @@ def forget_chain(context: Context, space: Space, home: OpenHome, note_id: str) -
 
 
 def empty(context: Context, space: Space, home: OpenHome) -> Removal:
-    """Takes away everything that this reader's Home shows, but what is held. RuleOfTwo, as for `forget_chain`."""
+    """Takes away everything that this reader's Home shows, but what is held, and for an agent what a person reviewed.
+
+    RuleOfTwo, as for `forget_chain`.
+    """
     pass_guards(context, Call("purge", writes=True, rules=home.rules))
     for _ in range(_ROUNDS):
         home.refresh(context)
         with home.indexes.lock:
             lineage = Lineage(home)
-            names = _under_hold(home, lineage)
-            free = [note_id for note_id in lineage.versions if note_id not in names]
-            cascade = lineage.cascade([(("note", note_id), "purged") for note_id in free])
-            names |= {note_id for note_id in names for note_id in lineage.chain(note_id)}
-        for note_id in names & cascade.notes.keys():  # what is held keeps what it was made from, and what cites it
-            del cascade.notes[note_id], cascade.versions[note_id]
-        if not cascade.notes:
-            return Removal((), tuple(sorted(names)), ())
-        if (done := _carried_out(context, space, home, lineage, cascade, "purge")) is not None:
-            return Removal(done.notes, tuple(sorted(names)), done.remains)
+            on_hold = _with_chains(lineage, held(home.indexes.catalog.db, lineage.versions))
+            firm = set() if context.person else _with_chains(lineage, _reviewed(home, lineage.versions))
+            stays = on_hold | firm
+            cascade = lineage.cascade([(("note", name), "purged") for name in lineage.versions if name not in stays])
+        for name in stays & cascade.notes.keys():  # it cites what goes, and stays all the same
+            del cascade.notes[name], cascade.versions[name]
+        done = _carried_out(context, space, home, lineage, cascade, "purge")
+        if done is not None:
+            live = {v.id for name in stays for v in lineage.versions[name] if v.live}
+            kept = tuple(sorted(live & on_hold)), tuple(sorted(live & firm - on_hold))
+            return Removal(done.notes, done.remains, *kept)
     raise Conflict("Others write on these memories all the time.", remedy="Try again.")
 
 
-def _under_hold(home: OpenHome, lineage: Lineage) -> set[str]:
-    """The held notes with their chains."""
-    found: set[str] = set()
-    for note_id in held(home.indexes.catalog.db, lineage.versions):
-        found |= lineage.chain(note_id)
-    return found
+def _with_chains(lineage: Lineage, names: Iterable[str]) -> set[str]:
+    return {name for one in names for name in lineage.chain(one)}
+
+
+def _reviewed(home: OpenHome, names: Iterable[str]) -> list[str]:
+    """Those of these notes of which a person has decided something."""
+    ledger = home.indexes.catalog.ledger
+    return [name for name in names if ledger.reviews(note_id=name)] if ledger.has_reviews() else []
 
 
 def _refuse_reviewed(context: Context, home: OpenHome, cascade: Cascade) -> None:
     with home.indexes.lock:
-        ledger = home.indexes.catalog.ledger
-        reviewed = any(ledger.reviews(note_id=note_id) for note_id in cascade.notes)
+        reviewed = _reviewed(home, cascade.notes)
     if reviewed and not context.person:
         raise ConfirmationRequired(
             "A person has reviewed this; nothing was removed.",
@@ -119,7 +128,7 @@ def _carried_out(
     if carry_out(context, plan) is None:
         return None
     said = [f"{quote.note}: {quote.why}" for quote in quotes if quote.note is not None]
-    return Removal(gone, (), (_HISTORY, _COPIES, *said))
+    return Removal(gone, (_HISTORY, _COPIES, *said))
 
 
 def _with_records(home: OpenHome, cascade: Cascade) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memoranda.context import Context
 from memoranda.engines.contract import (
     ExportRequest,
     Gone,
@@ -39,6 +40,7 @@ from memoranda.service.desk import Desk
 from memoranda.service.idempotency import once
 from memoranda.service.pipeline import perform
 from memoranda.service.places import writable
+from memoranda.values import replace
 
 BUDGET = 2000  # tokens of a recall that names none
 
@@ -214,6 +216,11 @@ def update(
     return once(case, idempotency_key, (item_id, if_match, change), Item, done, again)
 
 
+def _whoever(case: Case) -> Context:
+    """For taking away: what a person has reviewed goes when a person asks, and not when an agent does."""
+    return replace(case.context, person=case.caller.identity.kind == "user")
+
+
 def _to_change(case: Case) -> OperationContext:
     """The context in which only what may be written is there at all."""
     places: tuple[Place, ...] = writable(case.desk, case.caller, case.agent, case.policy, case.session)
@@ -234,7 +241,7 @@ def forget(
     case = Case(desk, caller, "forget", agent_id, session=session_id)
 
     def end(case: Case) -> Gone:
-        return case.engine.forget(case.context, _to_change(case), item_id, if_match=if_match)
+        return case.engine.forget(_whoever(case), _to_change(case), item_id, if_match=if_match)
 
     def done() -> Gone:
         return perform(case, end, items=lambda gone: (gone.id,))
@@ -254,7 +261,7 @@ def purge(
                 "Nothing was removed: a purge takes everything in a scope and has to be confirmed.",
                 remedy="Send `confirm: true`.",
             )
-        return case.engine.purge(case.context, case.where)
+        return case.engine.purge(_whoever(case), case.where)
 
     return once(case, idempotency_key, asked, Purged, lambda: perform(case, empty))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from memoranda.context import Context
@@ -99,7 +99,10 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(  # a history is told whole: to look for a shorter one takes longer than to read it
+    max_examples=12, deadline=None, suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)  # fmt: skip
 @given(steps=STEPS)
 def test_what_is_told_is_exactly_what_the_model_says(folder: Path, steps: list[Any]) -> None:
     root = Path(tempfile.mkdtemp(dir=folder))

@@ -192,6 +192,27 @@ def test_a_subject_is_no_place(engine: Builtin, context: Context, subject: str) 
     assert engine.recall(context, asking("bob"), RecallRequest(query="word elm")).items == ()
 
 
+def test_what_one_reader_was_told_is_not_kept_for_the_next(engine: Builtin, context: Context) -> None:
+    """Readers take turns on one connection, and each has counts and findings of his own."""
+    for n in range(5):
+        _put(engine, context, asking(writes="user"), f"The word is elm {n}.")
+    word = RecallRequest(query="word elm")
+    for where, count in ((asking(), 5), (asking("bob"), 0), (asking(), 5), (asking("eve", "max", reads=("agent",)), 0)):
+        found = engine.recall(context, where, word)
+        assert (len(found.items), found.coverage.searched) == (count, count)
+
+
+def test_a_question_of_time_alone_is_answered_from_the_own_places(
+    engine: Builtin, context: Context, clock: Clock
+) -> None:
+    own = _put(engine, context, asking(writes="user"), "The roof was mended.", kind="episodic")
+    for n in range(3):
+        _put(engine, context, asking("bob", writes="user"), f"The door was painted {n}.", kind="episodic")
+    clock.tick(days=1)
+    found = engine.recall(context, asking(), RecallRequest(query="What happened yesterday?"))
+    assert [item.id for item in found.items] == [own.id]
+
+
 def test_no_places_read_nothing(engine: Builtin, context: Context) -> None:
     kept = _put(engine, context, asking(writes="user"), "The word is elm.")
     nobody = asking(reads=())

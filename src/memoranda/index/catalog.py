@@ -51,13 +51,17 @@ class Catalog:
     def __init__(self, connection: sqlite3.Connection, directory: Path) -> None:
         self.db = connection
         self.directory = directory
+        self.ledger = testimony.Testimony(connection)
+        self.forget()
+
+    def forget(self) -> None:
+        """Lets go of every answer that is kept at hand."""
         self._settled: tuple[int, int] | None = None
         self.reviewed: tuple[object, object] | None = None  # kept by `trust.edited`, with its mark
-        self._counting = Counting(connection)
+        self._counting = Counting(self.db)
         self._totals: tuple[tuple[int, int], Totals] | None = None
-        self._briefs: Kept[str, list[Brief]] = Kept(connection, _MOST_BRIEFS)
-        self._shown: Kept[int, Shown] = Kept(connection, _MOST_SHOWN)
-        self.ledger = testimony.Testimony(connection)
+        self._briefs: Kept[str, list[Brief]] = Kept(self.db, _MOST_BRIEFS)
+        self._shown: Kept[int, Shown] = Kept(self.db, _MOST_SHOWN)
 
     @staticmethod
     def open(directory: Path) -> Catalog:

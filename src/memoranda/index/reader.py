@@ -63,6 +63,7 @@ class LimitedCatalog(Catalog):
         """From now on it shows what lies in these places."""
         if places == self.given:
             return
+        self.forget()  # whatever is at hand was said to somebody else
         with named_errors(WHAT):
             self.given = None
             self.db.execute("BEGIN")

@@ -131,6 +131,13 @@ class Worktree:
     def exists(self, name: str) -> bool:
         return is_there(self._base + name)
 
+    def size(self, name: str) -> int:
+        """The bytes of the file; 0 when there is none."""
+        try:
+            return os.stat(self._base + name).st_size  # noqa: PTH116 - once a note
+        except FileNotFoundError:
+            return 0
+
     def stands_in_the_way(self, name: str) -> bool:
         """Whether at the place of a file is something that may be it, and that cannot be read: a link, a lock."""
         try:

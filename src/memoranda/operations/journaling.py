@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
@@ -205,11 +204,8 @@ class Sheets:
         self._entries.setdefault(path, []).append((entry, line, data.rstrip(b"\n").count(b"\n")))
 
     def _size(self, path: str) -> int:
-        try:
-            on_disk = os.stat(f"{self._home.repository.root}/{path}").st_size  # noqa: PTH116 - once a note
-        except FileNotFoundError:
-            on_disk = 0
-        return on_disk + sum(map(len, self._bytes.get(path, ())))
+        pieces = self._bytes.get(path)
+        return self._home.repository.worktree.size(path) + (sum(map(len, pieces)) if pieces else 0)
 
     def _sheet(self, agent: str, day: date) -> str:
         """The last part of the day, or a new one; the parts before it are passed over the next time."""

@@ -71,6 +71,7 @@ class Space:
         self._personal = None if personal is None else personal.absolute()
         self.progress = progress
         self._open: dict[Path, OpenHome] = {}
+        self._written: OpenHome | None = None  # the nearest one, once something was written to it
         self._lock = threading.RLock()
         self.notices: list[str] = []  # why a Home is left out of what is recalled
 
@@ -99,9 +100,12 @@ class Space:
         """The Home that is written: the nearest one, else the person's own, which is made when it is missing."""
         if self._given:
             return self._given[0]
+        if self._written is not None:
+            return self._written
         with self._lock:
             if self._nearest is not None:
-                return self._opened(self._nearest)
+                self._written = self._opened(self._nearest)
+                return self._written
             if self._personal is None:
                 raise HomeNotFound("There is no Home here.", remedy="Make one with `memoranda init`.")
             if not is_home(self._personal):
@@ -197,6 +201,7 @@ class Space:
                 for home in self._open.values():
                     home.close()
                 self._open.clear()
+                self._written = None
 
     def keep_memory(self) -> None:
         """Brings every open Home's `memory/MEMORY.md` up to date, where something was recorded."""

@@ -8,7 +8,7 @@ in which they were known, so that `known_at` can be asked.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from memoranda.index.tables import (
     SELECT_SPANS,
     TABLES,
     entry_row,
+    is_sealed,
     note_row,
     texts_of,
 )
@@ -52,6 +53,8 @@ class Catalog:
         self.db = connection
         self.directory = directory
         self.ledger = testimony.Testimony(connection)
+        self.key: Callable[[], bytes] = bytes  # that of the seals of rows; without it nothing is sealed
+        self.bent = False  # whether a row was met that is not as it was made
         self.forget()
 
     def forget(self) -> None:
@@ -62,6 +65,7 @@ class Catalog:
         self._totals: tuple[tuple[int, int], Totals] | None = None
         self._briefs: Kept[str, list[Brief]] = Kept(self.db, _MOST_BRIEFS)
         self._shown: Kept[int, Shown] = Kept(self.db, _MOST_SHOWN)
+        self._true: dict[int, Shown] = {}  # those among them whose seal was looked at
 
     @staticmethod
     def open(directory: Path) -> Catalog:
@@ -202,6 +206,18 @@ class Catalog:
     def shown(self, numbers: Sequence[int]) -> dict[int, Shown]:
         """What a reader is told of the notes in these rows, by row."""
         return self._shown.of(numbers, lambda missing: ((row.row, row) for row in shown(self.db, missing)))
+
+    def is_true(self, row: Shown) -> bool:
+        """Whether the row says what its blob says; of one that is kept at hand, looked at once."""
+        if self._true.get(row.row) is row:
+            return True
+        if not is_sealed(self.key(), row):
+            self.bent = True
+            return False
+        if len(self._true) >= _MOST_SHOWN:
+            self._true.clear()
+        self._true[row.row] = row
+        return True
 
     def rows(self, numbers: Sequence[int]) -> list[NoteRow]:
         """The whole rows of these numbers."""

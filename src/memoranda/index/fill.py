@@ -13,8 +13,8 @@ from memoranda.notes.journal import Entry, day_of, entry_key, is_journal_path, p
 from memoranda.notes.model import read_note
 from memoranda.notes.times import to_ms
 
-_INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 31)})"
-_INSERT_NUMBERED = f"INSERT INTO notes VALUES ({', '.join('?' * 32)})"
+_INSERT_NOTE = f"INSERT INTO notes VALUES (NULL, {', '.join('?' * 32)})"
+_INSERT_NUMBERED = f"INSERT INTO notes VALUES ({', '.join('?' * 33)})"
 _MANY = 16  # steps that are worth taking together
 
 
@@ -58,7 +58,7 @@ class Filler:
                 continue
             taken.add(path)
             note = read_note(path, (self._blob(blob) or b"") if data is None else data)
-            values = note_values(path, blob, int(version.at.timestamp()), None, note)
+            values = note_values(path, blob, int(version.at.timestamp()), None, note, self._catalog.key())
             row += 1
             notes.append((row, *values))
             if version.seq is not None:
@@ -132,7 +132,7 @@ class Filler:
             data = self._blob(version.blob) or b""
         note = read_note(version.path, data)
         known_from = int(version.at.timestamp())
-        values = note_values(version.path, version.blob, known_from, known_to, note)
+        values = note_values(version.path, version.blob, known_from, known_to, note, self._catalog.key())
         row = self._db.execute(_INSERT_NOTE, values).lastrowid
         assert row is not None
         if version.seq is not None:

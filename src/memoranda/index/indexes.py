@@ -97,8 +97,13 @@ class Indexes:
             self._catalog = self._open_catalog()
             self._catalog.ledger.vouches = lambda replica, text: self.repository.pen(replica).vouches(text)
             self._catalog.ledger.counts = self._counts
+            self._catalog.key = self._key
             self._catalog.ledger.rule = self.rule
         return self._catalog
+
+    def _key(self) -> bytes:
+        """What seals the rows of the catalog: the key of the ledger's lines, of which no digest is like these."""
+        return self.repository.keys.get("ledger", self.repository.marker.id)
 
     # Which recipe answers
 

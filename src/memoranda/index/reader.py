@@ -46,6 +46,7 @@ class LimitedCatalog(Catalog):
         self.given: Places | None = None
         self.ledger.vouches, self.ledger.counts = whole.ledger.vouches, whole.ledger.counts
         self.ledger.rule = whole.ledger.rule
+        self.key = whole.key
 
     @staticmethod
     def beside(whole: Catalog) -> LimitedCatalog:

@@ -96,7 +96,10 @@ class Brief(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a reader is told of a note; times in milliseconds. `disputed` is 1 when another may contradict it."""
+    """What a reader is told of a note; times in milliseconds. `disputed` is 1 when another may contradict it.
+
+    `seal` shows that the row says what its blob says (see `tables.is_sealed`).
+    """
 
     row: int
     path: str
@@ -112,6 +115,8 @@ class Shown(NamedTuple):
     valid_to: int | None
     recorded_at: str | None
     classification: str
+    title: str
+    seal: bytes
     sources: tuple[str, ...]
     supersedes: tuple[str, ...]
     taint: tuple[str, ...]

@@ -10,7 +10,7 @@ from typing import Any
 
 from memoranda.index import pending, testimony, withheld, within
 from memoranda.index.recipe import Recipe
-from memoranda.index.rows import Brief, EntryRow, NoteRow
+from memoranda.index.rows import Brief, EntryRow, NoteRow, Shown
 from memoranda.notes.times import from_ms, to_ms
 
 _SCHEMA = """
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS notes (
   taint TEXT NOT NULL, reviewed INTEGER NOT NULL, classification TEXT NOT NULL, generated INTEGER NOT NULL,
   sources TEXT NOT NULL, supersedes TEXT NOT NULL, title TEXT NOT NULL, tags TEXT NOT NULL, links TEXT NOT NULL,
   body TEXT NOT NULL, front_lines INTEGER NOT NULL, problems TEXT NOT NULL,
-  retention_days INTEGER, legal_hold INTEGER NOT NULL, retention_class TEXT);
+  retention_days INTEGER, legal_hold INTEGER NOT NULL, retention_class TEXT, seal BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS notes_retention ON notes (id) WHERE retention_days IS NOT NULL;
 CREATE INDEX IF NOT EXISTS notes_held ON notes (id) WHERE legal_hold = 1;
 CREATE TABLE IF NOT EXISTS kept_out (path TEXT NOT NULL, about TEXT NOT NULL, blob TEXT NOT NULL,
@@ -57,7 +57,7 @@ RECIPE = Recipe("catalog", 12, {"tables": hashlib.sha256(TABLES.encode()).hexdig
 
 NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject scope owner valid_from valid_to
     recorded_at confidence origin taint reviewed classification generated sources supersedes title tags links body
-    front_lines problems retention_days legal_hold retention_class""".split()
+    front_lines problems retention_days legal_hold retention_class seal""".split()
 SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in NOTE_COLUMNS)} FROM notes n "
 SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text, about FROM entries"
 SELECT_SAID = (
@@ -117,8 +117,38 @@ def document_title(path: str, note: Any) -> str:
     return "" if note.title == stem and stem.endswith("-" + note.id[-6:]) else str(note.title)
 
 
-def note_values(path: str, blob: str, known_from: int, known_to: int | None, note: Any) -> tuple[object, ...]:
+def seal_of(key: bytes, body: str, told: Sequence[object]) -> bytes:
+    """What shows that a row says what the bytes of its blob say: the catalog is a file that others may write.
+
+    `told` are the columns beside the body that a reader is told, as the table keeps them; `key` lies outside the Home.
+    """
+    seal = hashlib.blake2b(repr(tuple(told)).encode("utf-8", "surrogatepass"), digest_size=16, key=key)
+    seal.update(body.encode("utf-8", "surrogatepass"))
+    return seal.digest()
+
+
+def is_sealed(key: bytes, row: Shown) -> bool:
+    """Whether the row is as it was made from its blob."""
+    told = (
+        row.path, row.blob, row.id, row.kind, row.subject, row.scope, row.front_lines, row.origin, row.valid_from,
+        row.valid_to, row.recorded_at, row.classification, _list(row.sources), _list(row.supersedes), row.title,
+    )  # fmt: skip
+    return seal_of(key, row.body, told) == row.seal
+
+
+_TOLD = (0, 1, 3, 7, 8, 9, 26, 15, 11, 12, 13, 18, 20, 21, 22)  # where these stand among the values of a note
+_BODY = 25
+
+
+def note_values(
+    path: str, blob: str, known_from: int, known_to: int | None, note: Any, key: bytes
+) -> tuple[object, ...]:
     """The columns of a note's row, in the order of the table; `note` is a `notes.model.Note`, times in seconds."""
+    values = _values(path, blob, known_from, known_to, note)
+    return *values, seal_of(key, str(values[_BODY]), [values[at] for at in _TOLD])
+
+
+def _values(path: str, blob: str, known_from: int, known_to: int | None, note: Any) -> tuple[object, ...]:
     title = document_title(path, note)
     return (
         path, blob, note_key(blob, title), note.id, int(known_to is None), known_from, known_to,

@@ -328,11 +328,16 @@ def _item(home: OpenHome, item: Found, placed: Placed, by_score: int) -> Item:
     )  # fmt: skip
 
 
+_BENT = "The catalog says of reviewed notes what they do not say; `memoranda index rebuild` makes it again."
+
+
 def _report(home: OpenHome, recipe: NamedRecipe | None) -> dict[str, object]:
     indexes = home.indexes
     with indexes.trying(recipe):
         totals = indexes.catalog.totals()
         notices, indexes.notices = indexes.notices, []
+        if indexes.catalog.bent:
+            notices.append(_BENT)
         return {
             "name": home.name, "root": str(home.repository.root), "notes": totals.notes, "journal": totals.entries,
             "commit": totals.commit, "indexes": indexes.serving(), "notices": notices,

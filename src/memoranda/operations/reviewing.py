@@ -16,6 +16,7 @@ from memoranda.index.rows import NoteRow
 from memoranda.index.testimony import SessionEvent
 from memoranda.notes.chains import unknown_note
 from memoranda.notes.ids import is_note_id
+from memoranda.notes.model import Note, read_note
 from memoranda.notes.pointers import parse_pointer
 from memoranda.notes.times import format_instant
 from memoranda.operations.attesting import Decision, attested
@@ -145,9 +146,10 @@ def show(context: Context, space: Space, note_id: str) -> Waiting:
     _refreshed(context, space)
     home, row = _find(space, note_id, one=False)
     meet(context, home, [row])
-    if roots := taint_of_sources(space.homes(), (s for s in row.sources if s.startswith("nas://"))).roots:
+    sources = _read(home, row).sources
+    if roots := taint_of_sources(space.homes(), (s for s in sources if s.startswith("nas://"))).roots:
         home.sessions.raise_taint(context, sorted(roots))  # what it cites is read back
-    evidence = tuple(Evidence(source, _read_back(space, source)) for source in row.sources)
+    evidence = tuple(Evidence(source, _read_back(space, source)) for source in sources)
     item, roots = _standing(home, row, evidence)
     return replace(item, story=story_of(context, home, item.session, roots)) if item.session else item
 
@@ -325,6 +327,11 @@ def _named(home: OpenHome, named: str) -> list[NoteRow]:
     return [] if row is None else [row]
 
 
+def _read(home: OpenHome, row: NoteRow) -> Note:
+    """The note from its bytes, which are what is attested: the catalog is a file that others may write."""
+    return read_note(row.path, home.repository.blob(row.blob) or b"")
+
+
 def _waiting(
     home: OpenHome, row: NoteRow, trust: Trust, evidence: tuple[Evidence, ...] = (), *, hidden: bool = False
 ) -> Waiting:
@@ -335,8 +342,10 @@ def _waiting(
         kinds = tuple({"kind": root.kind} for root in sorted(trust.taint.roots))
         at = wrote.at if wrote else None
         return Waiting(row.id, "", "", home.name, trust.state, row.kind, None, "", (), kinds, None, None, at, None)
+    note = _read(home, row)
     return Waiting(
-        row.id, note_uri(home, row), row.path, home.name, trust.state, row.kind, row.subject, row.body, row.supersedes,
+        row.id, note_uri(home, row), row.path, home.name, trust.state, note.kind, note.subject, note.body,
+        note.supersedes,
         trust.taint.records(), wrote.agent if wrote else None, wrote.session if wrote else None,
         wrote.at if wrote else None, decided[-1].verdict if decided else None, evidence,
     )  # fmt: skip

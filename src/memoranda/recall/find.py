@@ -27,7 +27,7 @@ from memoranda.trust.edited import reviewed_keys
 from memoranda.trust.labels import CLEAN, Taint
 from memoranda.trust.reviews import reviewed_blobs
 from memoranda.trust.standing import Trust, trust_of
-from memoranda.values import dataclass
+from memoranda.values import dataclass, replace
 
 if TYPE_CHECKING:
     from memoranda.recall.structure import Structure
@@ -281,6 +281,12 @@ class _Candidates:
             del wanted[:_MOST_BESIDE]
         return rank_notes(question, scores, self, sorted(found), _MOST_BESIDE + len(edited), alike)
 
+    def _believed(self, row: Shown, trust: Trust) -> Trust:
+        """A row that somebody has changed says nothing that a person reviewed, whatever its blob is."""
+        if trust.state != "reviewed" or self._catalog.is_true(row):
+            return trust
+        return replace(trust, state="unclaimed")
+
     def items(self, ranked: Sequence[Ranked], home: str, words: frozenset[str]) -> list[Found]:
         """The items of the answer, read in full."""
         numbers = [self._notes[item.key].brief.row for item in ranked if item.key in self._notes]
@@ -299,7 +305,7 @@ class _Candidates:
                 row = rows[standing.brief.row]
                 against = sorted({*contested.get(row.id, ()), *over.get(row.row, ())})
                 doubts = tuple(against), proposed.get(row.row, ())
-                found.append(_note(row, standing, trust[row.blob], item, words, *doubts))
+                found.append(_note(row, standing, self._believed(row, trust[row.blob]), item, words, *doubts))
             else:
                 entry = entries[item.key]
                 blob = self._catalog.blob_of(entry.path) or ""

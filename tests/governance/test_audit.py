@@ -254,6 +254,62 @@ audit.close()
     assert verdict.whole and verdict.chains == 4 and verdict.lines == 161 + 4 + 3 * 14
 
 
+def test_whenever_processes_are_killed_every_acknowledged_event_is_there_and_every_chain_holds(
+    url: str, tmp_path: Path, audit: Audit, context: Context, keys: Keys
+) -> None:
+    """Three processes at a time, killed after a while that is different each time."""
+    body = """
+from concurrent.futures import ThreadPoolExecutor
+from memoranda.values import replace
+audit.recover(context)
+def one(n):
+    if n % 2:
+        id = audit.note(context, replace(change, outcome='success'))
+    else:
+        id = audit.begin(context, change)
+        audit.finish(context, id, 'success')
+    os.write(1, f'{id}\\n'.encode())
+with ThreadPoolExecutor(3) as pool: list(pool.map(one, range(10_000)))
+"""
+    acknowledged: set[str] = set()
+    for n in range(2):
+        command = [sys.executable, "-c", _CHILD + body, url, str(tmp_path), ""]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
+        for m, one in enumerate(running):
+            assert one.stdout is not None
+            told = b""
+            while told.count(b"\n") < 20 + 17 * m + 31 * n:
+                told += os.read(one.stdout.fileno(), 4096)
+            one.kill()
+            told += one.stdout.read()
+            one.wait()
+            one.stdout.close()
+            acknowledged |= set(told.decode().rpartition("\n")[0].split("\n"))
+    audit.recover(context)
+    entries, more = audit.query("acme", limit=100_000)
+    there = {entry.id: entry.event.outcome for entry in entries}
+    assert more is None and {there[event_id] for event_id in acknowledged} == {"success"}
+    assert set(there.values()) <= {"success", "failure"} and audit.recover(context) == 0
+    assert verify(audit.database, keys).whole
+
+
+def test_it_can_be_verified_while_it_is_written(audit: Audit, context: Context, keys: Keys) -> None:
+    going = True
+
+    def write() -> None:
+        while going:
+            audit.finish(context, audit.begin(context, CHANGE), "success", items=(NOTE,))
+            audit.note(context, READ)
+
+    with ThreadPoolExecutor(2) as pool:
+        writing = [pool.submit(write) for _ in range(2)]
+        try:
+            assert all(verify(audit.database, keys).whole for _ in range(15))
+        finally:
+            going = False
+    assert [one.result() for one in writing] == [None, None]
+
+
 class TestWhatCannotBeWritten:
     def test_is_not_begun_and_goes_on_when_it_can_be(
         self, audit: Audit, context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys

@@ -154,6 +154,26 @@ def _let_an_outcome_vanish(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO audit_open SELECT id, tenant, chain FROM audit_events WHERE phase = 'intent' LIMIT 1")
 
 
+def _put_bytes_where_texts_stand(db: sqlite3.Connection) -> None:
+    db.execute("UPDATE audit_events SET user_id = x'00ff' WHERE request_id = 'r-1'")
+
+
+def _put_words_where_numbers_stand(db: sqlite3.Connection) -> None:
+    db.execute("UPDATE audit_events SET seq = 'many' WHERE chain = ? AND seq = 6", (_chains(db)[1],))
+
+
+def _put_nonsense_into_the_list(db: sqlite3.Connection) -> None:
+    db.execute("INSERT INTO audit_items VALUES ('acme', x'00', x'00ff', '')")
+
+
+def _put_letters_into_a_signature(db: sqlite3.Connection) -> None:
+    db.execute("UPDATE audit_events SET mac = 'é' WHERE phase = 'chain' AND chain = ?", (_chains(db)[0],))
+
+
+def _put_nonsense_into_a_first_line(db: sqlite3.Connection) -> None:
+    db.execute("UPDATE audit_events SET items = '[1, {}, null]' WHERE phase = 'chain' AND chain = ?", (_chains(db)[1],))
+
+
 @pytest.mark.parametrize(
     ("attack", "found"),
     [
@@ -178,6 +198,11 @@ def _let_an_outcome_vanish(db: sqlite3.Connection) -> None:
         (_claim_that_others_recalled, {"items"}),
         (_make_up_a_recall, {"items"}),
         (_let_an_outcome_vanish, {"unfinished"}),
+        (_put_bytes_where_texts_stand, {"changed"}),
+        (_put_words_where_numbers_stand, {"changed", "cut"}),
+        (_put_nonsense_into_the_list, {"items"}),
+        (_put_letters_into_a_signature, {"changed"}),
+        (_put_nonsense_into_a_first_line, {"changed"}),
     ],
 )
 def test_what_was_done_to_the_database_shows(

@@ -148,6 +148,29 @@ class TestWhatIsRemembered:
                 with db.read() as connection:
                     connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
 
+    def test_keeps_sqlites_locks_whoever_opens_and_closes_it_here(self, url: str, tmp_path: Path) -> None:
+        """A process that finds no locks takes itself for the only one: it empties the WAL index, or takes the log away.
+
+        The bytes are those of SQLite's file format: who is there at all, and who reads the file.
+        """
+        locked = """
+import fcntl, sys
+for name, size, start in (("-shm", 1, 128), ("", 510, 0x40000002)):
+    with open(sys.argv[1] + name, "r+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, size, start)
+            sys.exit(f"no lock on {name or 'the file'}")
+        except BlockingIOError:
+            pass
+"""
+        with open_database(url) as db, open_database(url):
+            open_database(url).close()
+            db.beside("other").close()
+            with db.read() as _:
+                subprocess.run([sys.executable, "-c", locked, str(tmp_path / "deep/state.db")], check=True)
+            _elsewhere(url, "with db.changing(): pass")
+            assert (tmp_path / "deep/state.db-wal").exists()
+
     def test_what_was_read_before_a_change_is_not_remembered_after_it(self, url: str) -> None:
         with open_database(url) as db:
             remembered = Remembered(db)

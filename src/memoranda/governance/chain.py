@@ -36,6 +36,8 @@ _LAST = (
     "SELECT chain, seq, mac FROM audit_events WHERE chain = "
     "(SELECT chain FROM audit_events WHERE phase = 'chain' ORDER BY n DESC LIMIT 1) ORDER BY seq DESC LIMIT 1"
 )
+_LONG = 4 << 20  # bytes of the database's log from which on it is carried over in the background
+_TOO_LONG = 20_000  # pages of it, 80 MB, from which on the next writer does it
 _KEEP = 1.0  # seconds after which a line that nobody waits for is on the disk, and under the tip
 
 Line = dict[str, Any]  # a row of `audit_events` by the names of `SIGNED`; `items` is a JSON array
@@ -58,6 +60,9 @@ class Chain:
         self._database = database
         self._connection = database.raw()
         self._connection.execute("PRAGMA synchronous = NORMAL")  # lines that are waited for are synced by `_sync`
+        self._connection.execute(f"PRAGMA wal_autocheckpoint = {_TOO_LONG}")  # nobody waits for it, unless it is late
+        # SQLite lets processes that wait for each other sleep, up to 100 ms at a time; a lock of files wakes them.
+        self._turn = FileLock(database.path.with_name(f"{database.path.name}-turn"))
         self._lock = threading.Lock()
         self._waiting: deque[_Ticket] = deque()
         self._newest: tuple[int, str] = (-1, "")  # seq and signature of the last line
@@ -79,7 +84,11 @@ class Chain:
         self._waiting.append(ticket)
         with self._lock:  # whoever comes in first writes for all who wait
             if not ticket.done:
-                self._write(list(_drained(self._waiting)))
+                self._turn.acquire()
+                try:
+                    self._write(list(_drained(self._waiting)))
+                finally:
+                    self._turn.release()
         if ticket.error is not None:
             raise _unwritten(ticket.error) from ticket.error
         if durable:
@@ -158,13 +167,18 @@ class Chain:
                 self._keeper.start()
 
     def _keep(self) -> None:
-        while not self._stopping.wait(_KEEP):
-            self._dirty.wait()
-            self._dirty.clear()
-            try:
+        connection = self._database.raw()
+        try:
+            while not self._stopping.wait(_KEEP):
+                self._dirty.wait()
+                self._dirty.clear()
                 self._sync(self._newest[0])
-            except ComponentUnavailable:
-                return  # `ready` says so, and every later line that has to be durable is refused
+                if Path(f"{self._database.path}-wal").stat().st_size > _LONG:
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # no writer waits for it
+        except (ComponentUnavailable, OSError, sqlite3.Error):
+            self._broken = True  # `ready` says so before the next event
+        finally:
+            connection.close()
 
     def ready(self) -> None:
         """ComponentUnavailable once lines can no longer be made durable."""
@@ -184,6 +198,7 @@ class Chain:
                 os.close(self._log)
             self._connection.close()
             self._tip.close()
+            self._turn.close()
 
 
 @dataclass(slots=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
-from sqlalchemy import exists, func, select
-from sqlalchemy.engine import Connection
+from sqlalchemy import Select, exists, func, select
+from sqlalchemy.engine import Connection, RowMapping
 
 from memoranda.governance.chain import OWNER, SIGNED, read_tip, signature, tips_of
 from memoranda.home.keys import Keys
@@ -20,7 +21,7 @@ from memoranda.state import tables as t
 from memoranda.state.database import Database
 from memoranda.values import dataclass
 
-_AT_ONCE = 500  # lines whose items are compared by one query
+_AT_ONCE = 500  # rows that are read together
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Finding:
 
     `what` is changed (or reordered, or added), missing, cut (at the end), lost (at the end, behind what was durable:
     cut, or gone with the power), removed (a whole chain), unknown_key, items (the list by which memories are found),
-    unfinished (the list of open intents), or tip (it cannot be read).
+    unfinished (the list of open intents), or tip (it cannot be read). Where no line is meant, `chain` is an event's id.
     """
 
     what: str
@@ -66,7 +67,8 @@ def verify(database: Database, keys: Keys) -> Verdict:
             lines += _check_chain(connection, chain, known, findings)
         findings += _check_links(connection)
         findings += _check_tips(connection, tips)
-        findings += _check_lists(connection)
+        findings += _check_items(connection)
+        findings += _check_open(connection)
     return Verdict(len(chains), lines, tuple(findings))
 
 
@@ -75,50 +77,72 @@ def _check_chain(connection: Connection, chain: str, keys: Mapping[str, bytes], 
     of = select(t.audit_events).where(t.audit_events.c.chain == chain).order_by(t.audit_events.c.seq)
     before, expected, count = "", 0, 0
     key: bytes | None = None
-    for rows in connection.execution_options(stream_results=True).execute(of).mappings().partitions(_AT_ONCE):
-        for row in rows:
-            count += 1
-            if row["seq"] == 0 and row["phase"] == "chain":
-                key = keys.get(row["code"] or "")
-                if key is None:
-                    findings.append(Finding("unknown_key", chain, None))
-            for missing in _between(expected, row["seq"]):
-                findings.append(Finding("missing", chain, missing))
-            if row["seq"] == 0 and row["phase"] != "chain":
-                findings.append(Finding("changed", chain, 0))
-            line = {name: row[name] for name in SIGNED}
-            if key is not None and not hmac.compare_digest(signature(key, before, line), row["mac"]):
-                findings.append(Finding("changed", chain, row["seq"]))
-            before, expected = row["mac"], row["seq"] + 1
-        findings.extend(_check_items(connection, chain, rows))
+    for row in _stream(connection, of):
+        count += 1
+        if not _sound(row):
+            findings.append(Finding("changed", chain, None))
+            before, expected = str(row["mac"]), expected + 1
+            continue
+        first = row["seq"] == 0
+        if first and row["phase"] == "chain":
+            key = keys.get(row["code"] or "")
+            if key is None:
+                findings.append(Finding("unknown_key", chain, None))
+        if row["seq"] > expected:
+            findings.append(Finding("missing", chain, expected))
+        line = {name: row[name] for name in SIGNED}
+        wrong = key is not None and not _same(signature(key, before, line), row["mac"])
+        if wrong or first != (row["phase"] == "chain"):
+            findings.append(Finding("changed", chain, row["seq"]))
+        before, expected = row["mac"], row["seq"] + 1
     return count
 
 
-def _between(expected: int, seq: int) -> Iterator[int]:
-    """The first of the numbers that are not there, if any: one finding a gap."""
-    if seq > expected:
-        yield expected
+def _stream(connection: Connection, asked: Select[Any]) -> Iterator[RowMapping]:
+    yield from connection.execution_options(stream_results=True).execute(asked).mappings().yield_per(_AT_ONCE)
 
 
-def _check_items(connection: Connection, chain: str, rows: Any) -> Iterator[Finding]:
-    """The list by which memories are found against what the lines say."""
-    said: dict[str, set[tuple[str, str]]] = {}
-    for row in rows:
-        if row["phase"] != "chain":
-            said.setdefault(row["id"], set())
-    table = t.audit_items
-    listed: dict[str, set[tuple[str, str]]] = {}
-    for found in connection.execute(select(table).where(table.c.event.in_(list(said)))):
-        listed.setdefault(found.event, set()).add((found.tenant, found.item))
-    lines = t.audit_events
-    for line in connection.execute(select(lines).where(lines.c.id.in_(list(said)))):  # both lines of an event
-        try:
-            said[line.id] |= {(line.tenant, item) for item in json.loads(line.items)}
-        except ValueError:
-            continue  # its signature says so already
-    for row in rows:
-        if row["id"] in said and said.pop(row["id"]) != listed.get(row["id"], set()):
-            yield Finding("items", chain, row["seq"])
+def _sound(row: RowMapping) -> bool:
+    """Whether every value is of its column's type: SQLite keeps whatever somebody puts there."""
+    return all(isinstance(value, int if name in ("n", "seq") else str | None) for name, value in row.items())
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode("utf-8", "surrogatepass"))
+
+
+def _check_items(connection: Connection) -> Iterator[Finding]:
+    """The list by which memories are found against what the lines say, event by event."""
+    lines, table = t.audit_events, t.audit_items
+    told = groupby(_stream(connection, select(lines).where(lines.c.phase != "chain").order_by(lines.c.id)), _by_id)
+    listed = groupby(_stream(connection, select(table).order_by(table.c.event)), lambda row: str(row["event"]))
+    line, entry = next(told, None), next(listed, None)
+    while line is not None or entry is not None:
+        if line is None or (entry is not None and entry[0] < line[0]):
+            assert entry is not None
+            yield Finding("items", entry[0], None)
+            entry = next(listed, None)
+            continue
+        of = list(line[1])
+        said = {(row["tenant"], item) for row in of for item in _items(row)}
+        found = set()
+        if entry is not None and entry[0] == line[0]:
+            found = {(row["tenant"], row["item"]) for row in entry[1]}
+            entry = next(listed, None)
+        if said != found:
+            yield Finding("items", str(of[-1]["chain"]), of[-1]["seq"])
+        line = next(told, None)
+
+
+def _by_id(row: RowMapping) -> str:
+    return str(row["id"])
+
+
+def _items(line: RowMapping) -> list[str]:
+    try:
+        return [str(item) for item in json.loads(line["items"])]
+    except (ValueError, TypeError):
+        return []  # its signature says so already
 
 
 def _check_links(connection: Connection) -> Iterator[Finding]:
@@ -128,10 +152,11 @@ def _check_links(connection: Connection) -> Iterator[Finding]:
         try:
             before = json.loads(opening.items)
             chain, seq, mac = before or ("", 0, "")
-        except ValueError:
-            continue
+            seq = int(seq)
+        except (ValueError, TypeError):
+            continue  # its signature says so already
         if before:
-            yield from _reaches(connection, str(chain), int(seq), str(mac))
+            yield from _reaches(connection, str(chain), seq, str(mac))
 
 
 def _check_tips(connection: Connection, tips: Mapping[str, tuple[int, str, int] | None]) -> Iterator[Finding]:
@@ -148,20 +173,18 @@ def _reaches(connection: Connection, chain: str, seq: int, mac: str, synced: int
     found = connection.execute(select(lines.c.mac).where(lines.c.chain == chain, lines.c.seq == seq)).scalar()
     if found is None:
         last = connection.execute(select(func.max(lines.c.seq)).where(lines.c.chain == chain)).scalar()
-        lost = synced is not None and (-1 if last is None else last) >= synced
+        lost = synced is not None and (last if isinstance(last, int) else -1) >= synced
         yield Finding("lost" if lost else "removed" if last is None else "cut", chain, seq)
-    elif not hmac.compare_digest(found, mac):
+    elif not _same(str(found), mac):
         yield Finding("changed", chain, seq)
 
 
-def _check_lists(connection: Connection) -> Iterator[Finding]:
-    """What stands in the lists of items and of open intents without a line, and intents that neither ended nor stand
-    there."""
+def _check_open(connection: Connection) -> Iterator[Finding]:
+    """What stands in the list of open intents without a line, and intents that neither ended nor stand there."""
     lines, ended = t.audit_events, t.audit_events.alias()
-    for table in (t.audit_items, t.audit_open):
-        stray = select(table.c.event).where(~exists().where(lines.c.id == table.c.event))
-        for event in connection.execute(stray).scalars():
-            yield Finding("items" if table is t.audit_items else "unfinished", event, None)
+    stray = select(t.audit_open.c.event).where(~exists().where(lines.c.id == t.audit_open.c.event))
+    for event in connection.execute(stray).scalars():
+        yield Finding("unfinished", event, None)
     has_ended = exists().where(ended.c.id == lines.c.id, ended.c.phase == "outcome")
     is_open = exists().where(t.audit_open.c.event == lines.c.id)
     wrong = select(lines.c.chain, lines.c.seq).where(lines.c.phase == "intent", has_ended == is_open)

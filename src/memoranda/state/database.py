@@ -111,8 +111,8 @@ class Database:
 
     def close(self) -> None:
         """Gives all connections back; nothing is lost when this is never called."""
-        self._watch.close()
         self._engine.dispose()
+        self._watch.close()
 
     def __enter__(self) -> Database:
         return self
@@ -146,11 +146,11 @@ class _Watch:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._lock = threading.Lock()
         self._connection = _connected(path)
         self._count()
-        with Path(f"{path}-shm").open("rb") as file:
-            self._index = mmap.mmap(file.fileno(), _HEADER, access=mmap.ACCESS_READ)
+        self._index = _map_index(path)
         self._seen: tuple[bytes, int] = (b"", -1)
 
     def mark(self) -> int:
@@ -166,9 +166,37 @@ class _Watch:
         return count
 
     def close(self) -> None:
+        """After every other connection to the file."""
         with self._lock:
-            self._index.close()
             self._connection.close()
+            _unmap_index(self._path)
+
+
+# To close any descriptor of a file is, by POSIX, to give up all locks that the process has on it, SQLite's too; and a
+# process that finds no locks takes itself for the first one and empties the WAL index. So a WAL index is opened once
+# for all that use it in this process, and closed when nobody here has the database open any more.
+_mapped: dict[Path, tuple[mmap.mmap, int, int]] = {}  # path -> the map, its descriptor, by how many it is used
+_mapping = threading.Lock()
+
+
+def _map_index(path: Path) -> mmap.mmap:
+    with _mapping:
+        if path not in _mapped:
+            descriptor = os.open(f"{path}-shm", os.O_RDONLY | os.O_CLOEXEC)
+            _mapped[path] = (mmap.mmap(descriptor, _HEADER, access=mmap.ACCESS_READ), descriptor, 0)
+        index, descriptor, used = _mapped[path]
+        _mapped[path] = (index, descriptor, used + 1)
+    return index
+
+
+def _unmap_index(path: Path) -> None:
+    with _mapping:
+        index, descriptor, used = _mapped.pop(path)
+        if used > 1:
+            _mapped[path] = (index, descriptor, used - 1)
+        else:
+            index.close()
+            os.close(descriptor)
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -223,7 +251,8 @@ def _make_private(path: Path) -> None:
     """The file, readable by its owner only; SQLite gives the files beside it the same rights."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if not path.exists():  # one that is open here is not touched: closing it again would give up SQLite's locks
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
         raise _refused("The state's file cannot be opened for writing.", f"{path}: {error.strerror}.") from error
 

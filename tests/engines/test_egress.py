@@ -53,6 +53,12 @@ def test_a_call_goes_to_the_declared_place_and_comes_back(making: Making, server
     assert asked.headers["x-key"] == "k" and asked.headers["content-type"] == "application/json"
 
 
+def test_an_empty_path_is_the_declared_url_itself(making: Making, server: Component) -> None:
+    making(f"{server.url}/oidc/keys").request("GET", "")
+    making(server.url).request("GET", "", query={"a": "b"})
+    assert [asked.path for asked in server.asked] == ["/oidc/keys", "/?a=b"]
+
+
 def test_one_connection_serves_several_calls(making: Making, server: Component) -> None:
     target = making(server.url)
     for _ in range(3):

@@ -198,12 +198,14 @@ class Target:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Reply:
-        """One call to `path` below the declared URL; any status but a redirect is an answer.
+        """One call to `path` below the declared URL, or with an empty one to that itself.
+
+        Any status but a redirect is an answer.
 
         `json` is sent as JSON, `content` as it is. The declared error when there is no answer in time, none at all,
         one that is too long, or a redirect; InvalidInput when the path would lead elsewhere.
         """
-        if not path.startswith("/") or not _PATH.fullmatch(path):
+        if not _PATH.fullmatch(path):
             raise InvalidInput(f"{name_of(path)} is not a path of {self.name}.")
         sent = {
             "host": self._host,
@@ -219,7 +221,7 @@ class Target:
             sent["content-length"] = str(len(content or b""))
         sent.update((name.lower(), value) for name, value in (headers or {}).items())
         scheme, host, port, _ = self._origin
-        target = self._base + path + (f"?{urlencode(query)}" if query else "")
+        target = (self._base + path or "/") + (f"?{urlencode(query)}" if query else "")
         url = httpcore2.URL(scheme=scheme, host=host, port=port, target=target)
         ends = time.monotonic() + min(timeout or self._timeout, self._timeout)
         until = _until.get()

@@ -21,7 +21,7 @@ heading = @printf '\n== %s ==\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test bench bench-recall lint format contract clean pins
+.PHONY: help demo serve test bench bench-recall bench-serve lint format contract clean pins
 
 help:
 	@echo 'make demo     set up, open the example Home, remember something and recall it'
@@ -29,6 +29,7 @@ help:
 	@echo 'make test     set up and pass every check'
 	@echo 'make bench    measure, and print a table'
 	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (an hour)'
+	@echo 'make bench-serve   what the service costs: guards, HTTP, a thousand tenants (half an hour)'
 	@echo 'make lint     only the quick checks: style, types, the floors'
 	@echo 'make format   put the source into the shape that the checks expect'
 	@echo 'make contract write the schema of the contract again, after a change of its types'
@@ -114,6 +115,9 @@ test: lint
 
 bench: $(VENV)/bench.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench
+
+bench-serve: $(VENV)/dev.stamp $(VENV)/package.stamp
+	@$(BIN)/python -m bench serve
 
 bench-recall: $(VENV)/bench.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench finding french recall million peers

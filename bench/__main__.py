@@ -37,7 +37,7 @@ ROWS = (
     "poison",
     "million",
 )
-SELDOM = ("million",)  # a quarter of an hour and 5 GB: only when it is named
+SELDOM = ("million", "serve")  # a quarter of an hour and 5 GB: only when it is named
 
 
 def main(arguments: list[str] | None = None) -> int:

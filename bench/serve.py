@@ -3,6 +3,7 @@
 * `recall` over HTTP with every guard on the embedded defaults, beside the same recall in process;
 * the guards alone: identity, relation, policy, isolation, secrets in a kilobyte, decision, audit;
 * sixteen connections, beside a bare FastAPI route that makes the same recall in process;
+* whether a foreign id can be told from a missing one by time (the area under the curve; 0.5: it cannot);
 * a thousand tenants with 500 notes each: the first request to a Home that nobody has opened, and the memory of it all.
 
 Server and client share the two processors; both servers of a comparison run one after the other in turns.
@@ -13,13 +14,15 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bench._common import CACHE, ROOT, Line, Options, at_most, elapsed, median, percentile, questions, texts
@@ -27,9 +30,12 @@ from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import OperationContext, Place, RecallRequest, RememberRequest
 from memoranda.engines.homes import Homes
-from memoranda.service import admin
-from memoranda.service.caller import authenticate
+from memoranda.errors import NotFound
+from memoranda.notes.ids import new_id
+from memoranda.service import admin, memories
+from memoranda.service.caller import Caller, authenticate
 from memoranda.service.case import Case
+from memoranda.service.desk import Desk
 from memoranda.service.opening import open_desk
 from memoranda.service.pipeline import perform
 
@@ -45,6 +51,7 @@ def run(options: Options) -> Iterator[Line]:
     yield from _guards(data, options)
     yield from _recall(data, size, options)
     yield from _throughput(data, size, options)
+    yield from _apart(data, options)
     yield from _tenants(options)
 
 
@@ -99,6 +106,46 @@ def _guards(data: Path, options: Options) -> Iterator[Line]:
         yield at_most(f"guards alone, {what}, p50", median(times), 1, "ms")
         yield Line(f"guards alone, {what}, p95", percentile(times, 95), "ms")
     desk.close()
+
+
+def _apart(data: Path, options: Options) -> Iterator[Line]:
+    """Times of reading another tenant's id, another user's in the same Home, and ids that are nobody's."""
+    context, chance = Context(), random.Random(5)
+    desk = open_desk(context, data)
+    caller = authenticate(desk, context, (data / "acme.token").read_text())
+    theirs = {
+        "another tenant's": OperationContext(tenant="globex", project="shop", user="zoe", agent="cleo", writes=_ZOE),
+        "another user's": OperationContext(tenant="acme", project="shop", user="zoe", agent="cleo", writes=_ZOE),
+    }
+    for whose, where in theirs.items():
+        new = [RememberRequest(content=text) for text in texts(100, seed=9)]
+        ids = [desk.builtin.remember(context, where, one).id for one in new]
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for _ in range(options.samples(2_000)):
+            pair = [(True, chance.choice(ids)), (False, new_id("mem", context.random))]
+            chance.shuffle(pair)
+            for there, item in pair:
+                times[there].append(elapsed(lambda item=item: _missed(desk, caller, item)))
+        area = _area(times[True], times[False])
+        yield Line(
+            f"{whose} id against a missing one, by time: AUC", area, "", bound="0.45 to 0.55", met=0.45 <= area <= 0.55
+        )
+    desk.close()
+
+
+_ZOE = Place(scope="user", owner="zoe")
+
+
+def _missed(desk: Desk, caller: Caller, item: str) -> None:
+    with suppress(NotFound):
+        memories.get(desk, caller, "cleo", item)
+
+
+def _area(ones: list[float], others: list[float]) -> float:
+    """How often one of `ones` is larger than one of `others`; ties count half."""
+    ordered = sorted(others)
+    larger = sum(bisect_left(ordered, one) + bisect_right(ordered, one) for one in ones)
+    return larger / 2 / len(ones) / len(others)
 
 
 def _recall(data: Path, size: int, options: Options) -> Iterator[Line]:

@@ -28,6 +28,7 @@ def serve(config: Config, *, example: bool, in_json: bool) -> int:
     logging.basicConfig(
         level=config.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # its plugins and migrations are nobody's news
     listening = _listen(config)
     try:
         app = create_app(config)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 
 from home.tools import assert_sound, git, note, opened, texts
 from memoranda.context import Context
-from memoranda.home import background
+from memoranda.home import background, commit_process
 from memoranda.home.commit_process import CommitProcess
+from memoranda.home.create import create, finish
+from memoranda.home.keys import Keys
 from memoranda.operations.space import Space
 
 _WRITES = """
@@ -98,6 +101,27 @@ def test_two_homes_that_burst_share_one_process(base: Path, live: Context, burst
         assert _alive(two) is None
         assert _process(two).at_work() or _alive(one) is None
     assert_sound(base)
+
+
+def test_of_many_homes_that_burst_few_start_a_process(
+    tmp_path: Path, live: Context, bursting: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest commits by its threads, and takes a turn when one is free."""
+    monkeypatch.setattr(commit_process, "_turns", threading.BoundedSemaphore(1))
+    roots = [tmp_path / name for name in ("one", "two")]
+    for root in roots:
+        finish(create(root, live).root, live, Keys(tmp_path / "keys"))
+    first, second = (Space(live, Keys(tmp_path / "keys"), root, None) for root in roots)
+    with second:
+        with first:
+            _burst(live, first)
+            for n in range(30):
+                note(live, second, f"note {n}")
+            _until(lambda: not second.one().repository.snapshot().tail)
+            assert _alive(first) is None or _alive(second) is None
+        _burst(live, second)  # the first one's turn is over
+    for root in roots:
+        assert_sound(root)
 
 
 def test_killed_or_stopped_it_is_missed_by_nobody(base: Path, live: Context, bursting: None) -> None:

@@ -13,6 +13,7 @@ import os
 import select
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -34,6 +35,10 @@ _BETWEEN = 0.1  # seconds from group to group while more is coming: each folder 
 _LATER = 0.1  # seconds until a held-up commit is tried again
 _PATIENCE = 10.0  # seconds that it is given to end
 _IDLE = 2.0  # seconds without a record after which it ends
+_MOST = (
+    4  # that one process has at once: of many Homes that are written without a pause, the threads of the rest commit
+)
+_turns = threading.BoundedSemaphore(_MOST)
 
 
 class CommitProcess:
@@ -68,17 +73,23 @@ class CommitProcess:
         try:
             if not lock.try_acquire():
                 return True
+            if not _turns.acquire(blocking=False):
+                return False
             # The lock goes over to it with the open file: nobody else can start one meanwhile. -P: what lies in the
             # folder that somebody works in is no module of ours.
             call = f"from {__name__} import main; main()"
             words = [str(self._layout.root.absolute()), self._replica, str(committer.GROUP), str(os.getpid())]
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", call, *words, *self._tip.words],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[lock.descriptor],
-            )
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", call, *words, *self._tip.words],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[lock.descriptor],
+                )
+            except OSError:
+                _turns.release()
+                raise
         except OSError:
             self._failed = True  # no memory, no more processes: the thread goes on as before
         finally:
@@ -100,6 +111,7 @@ class CommitProcess:
             self._process.kill()  # somebody has stopped it; what it leaves half-made, the next one finishes or drops
             self._process.wait()
         self._process = None
+        _turns.release()
 
 
 def main() -> None:

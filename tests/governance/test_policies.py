@@ -39,6 +39,27 @@ def test_a_new_agents_policy_shows_the_default_of_every_field(policies: Policies
     }  # fmt: skip
 
 
+@pytest.mark.requirement("P-076")
+def test_the_body_takes_an_engine_beside_the_policy_and_builtin_without_one(
+    policies: Policies, context: Context
+) -> None:
+    assert policies.put(context, "acme", "cleo", parsed({"policy": {}}), by="ana").engine == "builtin"
+    for engine in ("builtin", "mem0", "cognee", "hybrid"):
+        assert parsed({"engine": engine}).engine == engine
+    with pytest.raises(InvalidInput, match=r"^engine: "):
+        parsed({"engine": "other"})
+
+
+@pytest.mark.requirement("P-081")
+def test_there_are_eight_scopes_and_no_other() -> None:
+    scopes = ["session", "user", "agent", "shared_agents", "project", "team", "organization", "global"]
+    assert list(parsed({"policy": {"read_scopes": scopes, "write_scopes": scopes}}).policy.read_scopes) == scopes
+    for wrong in ("tenant", "User", "", "all"):
+        for field, value in (("read_scopes", [wrong]), ("write_scopes", [wrong]), ("default_scope", wrong)):
+            with pytest.raises(InvalidInput, match=rf"^policy\.{field}"):
+                parsed({"policy": {field: value}})
+
+
 def test_each_put_makes_a_version_and_all_of_them_can_be_read(policies: Policies, context: Context) -> None:
     for top_k in (3, 4, 5):
         policies.put(context, "acme", "cleo", parsed({"policy": {"recall_top_k": top_k}}), by="ana")

@@ -11,7 +11,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 ENVIRONMENT = {**os.environ, "EAI_ENVIRONMENT": "development"}
 
@@ -57,6 +61,21 @@ def test_the_printed_commands_work(greeting: str) -> None:
     assert made["content"] == "Acme is billed on the first of the month."
     assert recalled["segments"][0]["item"]["id"] == made["id"]
     assert "/v1/memory/agents/{agent_id}/memories" in document["paths"]
+
+
+def test_the_commands_of_the_document_work(greeting: str) -> None:
+    page = (Path(__file__).parents[3] / "docs/service.md").read_text(encoding="utf-8")
+    base, token = re.search(r"http://[\d.:]+", greeting), re.search(r"TOKEN=(\S+)", greeting)
+    assert base is not None and token is not None
+    block = re.search(r"```sh\n(curl.*?)```", page, re.S)
+    assert block is not None and block[1].count("curl") == 5
+    script = f"BASE={base[0]} TOKEN={token[1]}\n{block[1].replace('curl -s ', 'echo; curl -fsS ')}"
+    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines() if line]
+    assert told[1]["segments"][0]["item"]["id"] == told[0]["id"]
+    assert told[0]["id"] in {item["id"] for item in told[2]["items"]}
+    assert told[-1]["provider"] == "builtin"
 
 
 def test_tokens_are_shown_once_and_kept_nowhere(greeting: str, folder: Path) -> None:
@@ -115,3 +134,21 @@ def test_a_configuration_is_checked_without_starting(tmp_path: Path) -> None:
     assert refused.returncode == 2
     told = json.loads(refused.stdout)
     assert told["code"] == "memory_config_refused" and "`opa.url`" in told["detail"]
+
+
+def test_the_official_client_of_mcp_works_with_an_agents_token(greeting: str) -> None:
+    base = re.search(r"http://[\d.:]+", greeting)
+    token = re.search(r"TOKEN=(\S+)", greeting)
+    assert base is not None and token is not None
+
+    async def session() -> tuple[list[str], bool, str]:
+        with_token = create_mcp_http_client(headers={"authorization": f"Bearer {token[1]}"})
+        async with with_token, Client(streamable_http_client(f"{base[0]}/mcp", http_client=with_token)) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            made = await client.call_tool("nas_remember", {"text": "The harbour closes at ten."})
+            found = await client.call_tool("nas_recall", {"query": "When does the harbour close?"})
+            return names, bool(made.is_error), str(found.content)
+
+    names, failed, found = anyio.run(session)
+    assert "nas_recall" in names and not failed
+    assert "The harbour closes at ten." in found

@@ -21,6 +21,7 @@ from memoranda.errors import MemorandaError
 from memoranda.faces.http import openapi, spans
 from memoranda.faces.http.calls import Call
 from memoranda.faces.http.config import Config, load
+from memoranda.faces.http.mcp import serving as mcp
 from memoranda.faces.http.metrics import Metrics
 from memoranda.faces.http.outermost import Outermost
 from memoranda.faces.http.problems import invalid, of_framework, respond
@@ -51,7 +52,8 @@ def create(config: Config | None, desk: Any) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = config.threads
-        yield
+        async with mcp.running(app):
+            yield
         if own:
             await run_in_threadpool(app.state.desk.close)
 
@@ -68,6 +70,7 @@ def create(config: Config | None, desk: Any) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _unrouted)
     openapi.install(app)
+    mcp.install(app, config)
     return app
 
 

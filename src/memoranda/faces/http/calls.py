@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -66,7 +65,7 @@ class Call(Generic[B]):
             context = Context(user="-", agent="-", clock=system_clock, random=os.urandom, deadline=self._deadline)
             request_id = self.request.state.request_id
             caller = authenticate(self.desk, context, bearer(self.request), request_id)
-            self._refuse(caller, (HEADERS[name] for name in self.request.headers if name in HEADERS), self._header)
+            refuse_headers(self.desk, caller, self.request)
             known = _parameters(self.request)
             sent = [name for name, _ in self.request.query_params.multi_items()]
             strange = [name for name in sent if name not in known]
@@ -80,14 +79,6 @@ class Call(Generic[B]):
                 raise InvalidInput("A query parameter came twice.", remedy="Send each once.")
             self._caller = caller
         return self._caller
-
-    def _header(self, word: str) -> Iterable[str]:
-        return (value for name, value in self.request.headers.items() if HEADERS.get(name) == word)
-
-    def _refuse(self, caller: Caller, words: Iterable[str], values: Callable[[str], Iterable[str]]) -> None:
-        for word in dict.fromkeys(words):
-            for value in values(word):
-                refuse_claims(self.desk, caller, {word: value})
 
     @property
     def body(self) -> B:
@@ -113,6 +104,13 @@ class Call(Generic[B]):
         """InvalidInput for a body where none is taken: what it says would be left out silently."""
         if self._raw:
             raise InvalidInput("This request takes no body.", remedy="Send it without one.")
+
+
+def refuse_headers(desk: Desk, caller: Caller, request: Request) -> None:
+    """Refuses, on record, what a header claims and the credential does not say. Forbidden."""
+    for name, value in request.headers.items():
+        if name in HEADERS:
+            refuse_claims(desk, caller, {HEADERS[name]: value})
 
 
 def bearer(request: Request) -> str | None:

@@ -60,6 +60,7 @@ class SessionBook:
         self._lock = threading.RLock()
         self._sessions: dict[str, _Session] = {}
         self._epochs: dict[tuple[str, str], int] = {}
+        self._answers: dict[tuple[str | None, str, str], Met] = {}  # what `met` said, void with the next event
         self._news = 0  # records with events that were heard
         self._others: str | None = None  # the ledger with which lines of other clones were taken in last
         self._pen = repository.pen(repository.replica.id)
@@ -81,6 +82,7 @@ class SessionBook:
                     continue
                 self._sessions.clear()
                 self._epochs.clear()
+                self._answers.clear()
                 for e in events:
                     fields = {"session": e.session, "event": e.event, "user": e.user, "agent": e.agent, "by": e.what}
                     more = {"reason": e.reason, "source": e.source, "what": e.what, "at": e.at}
@@ -112,6 +114,7 @@ class SessionBook:
         """Takes in one event. What makes more of a session counts only when it is vouched for."""
         session, event = str(fields.get("session")), fields.get("event")
         with self._lock:
+            self._answers.clear()
             known = self._sessions.setdefault(session, _Session())
             if vouched > known.vouched or known.user is None:
                 known.user, known.agent, known.vouched = fields.get("user"), fields.get("agent"), vouched
@@ -159,21 +162,32 @@ class SessionBook:
     def met(self, context: Context) -> Met:
         """The session of a call with everything that it has met, in whichever process."""
         self._listen()
+        lost = self.lost
+        asked = (context.session, context.user, context.agent)
+        held = None if lost or context.person else self._answers.get(asked)
+        if held is not None:
+            return held
         with self._lock:
-            session = context.session or self._ambient(context.user, context.agent)
-            if context.person:
-                return Met(session)
-            known = self._sessions.get(session, _Session())
-            pair = (context.user, context.agent)
-            opening: tuple[dict[str, Any], ...] = ()
-            if pair not in known.open_for:  # new, somebody else's, or closed and gone on with
-                opening = (event(session, context, "open", by="agent" if context.session else "ambient"),)
-            if known.opened_by in CLEAN_STARTERS and pair == (known.user, known.agent) and pair in known.open_for:
-                return Met(session, known.taint | self.lost, known.private, opening)
-            taint, private = known.taint | self.lost, known.private
-            for other in self._open_ones(context):
-                taint, private = taint | other.taint, private or other.private
-            return Met(session, taint, private, opening)
+            met = self._met(context, lost)
+            if not (lost or context.person or met.lines):  # with lines it is another one as soon as they are written
+                self._answers[asked] = met
+            return met
+
+    def _met(self, context: Context, lost: Taint) -> Met:
+        session = context.session or self._ambient(context.user, context.agent)
+        if context.person:
+            return Met(session)
+        known = self._sessions.get(session) or _Session()
+        pair = (context.user, context.agent)
+        opening: tuple[dict[str, Any], ...] = ()
+        if pair not in known.open_for:  # new, somebody else's, or closed and gone on with
+            opening = (event(session, context, "open", by="agent" if context.session else "ambient"),)
+        if known.opened_by in CLEAN_STARTERS and pair == (known.user, known.agent) and pair in known.open_for:
+            return Met(session, known.taint | lost, known.private, opening)
+        taint, private = known.taint | lost, known.private
+        for other in self._open_ones(context):
+            taint, private = taint | other.taint, private or other.private
+        return Met(session, taint, private, opening)
 
     def _open_ones(self, context: Context) -> list[_Session]:
         pair = (context.user, context.agent)

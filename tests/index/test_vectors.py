@@ -387,6 +387,16 @@ def test_numpy_and_plain_python_ask_with_the_same_bytes(
 
 
 @needs_table
+def test_a_text_of_very_many_words_is_summed_by_its_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert TABLE is not None
+    texts = [Passage("", " ".join(["harbour", "quay", "captain"] * n + ["7af3" * n])) for n in (1, 40, 700)]
+    plain = StaticEmbedder(TABLE, tmp_path)
+    wanted = [plain._one(text) for text in texts]
+    monkeypatch.setattr("memoranda.index.embedding.static._WIDE", 100)
+    assert StaticEmbedder(TABLE, tmp_path)._many(texts) == wanted
+
+
+@needs_table
 def test_small_words_do_not_count_and_nothing_is_zeros(table: StaticEmbedder) -> None:
     assert table.embed([Passage("", "The cat is on the mat")]) == table.embed([Passage("", "cat mat")])
     assert table.embed([Passage("", "… !"), Passage("", "")]) == [bytes(256)] * 2

@@ -9,7 +9,7 @@ from memoranda.context import Context
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.space import Space
-from memoranda.recall.view import ENVELOPE, MANY, how_many
+from memoranda.recall.view import ENVELOPE, MANY, Piece, fit, how_many
 
 
 def test_what_is_half_as_good_and_fits_is_shown(context: Context, space: Space) -> None:
@@ -52,3 +52,19 @@ def test_how_many_grows_with_the_budget_and_keeps_its_bounds(
     assert count <= how_many(found, budget + 500, least)
     assert count == least or all(score >= 0.5 * found[0][1] for _, score in found[least:count])
     assert count == least or count * ENVELOPE <= budget
+
+
+def test_an_excerpt_of_a_very_long_text_is_looked_for_at_its_beginning() -> None:
+    """A line of megabytes would cost seconds at each question."""
+    looked = 0
+
+    def fold(text: str) -> set[str]:
+        nonlocal looked
+        looked += len(text)
+        return set(text.split())
+
+    line = "The ferry leaves at seven. " * 200_000
+    for text in (line, line.replace(". ", ".\n"), "x" * 5_000_000):
+        (form,) = fit([Piece(text, frozenset(["ferry"]), 1, "fact")], 200, fold)
+        assert form.tokens <= 200 and form.text in text
+    assert looked < 3_000_000

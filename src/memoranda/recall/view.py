@@ -13,6 +13,7 @@ _WORTH = 0.5  # of the best score: LoCoMo has 92.5 % of the evidence in view, wi
 _EXCERPT = 160  # tokens of a long text that an excerpt takes, about
 EXCERPT_LINES = 2  # lines on each side of the best one
 _LONG = 400  # tokens; a longer text is shown in full only when everything else has its place
+_LOOKED_AT = 400_000  # characters of a text in which an excerpt is looked for
 ENVELOPE = 24  # tokens that the markers and labels of one item cost
 
 
@@ -96,15 +97,26 @@ def _pointer(piece: Piece) -> Fitted:
 
 def _excerpt(piece: Piece, lines: list[str], fold: Callable[[str], set[str]]) -> Fitted:
     """The lines around the one that shares most words with the question."""
-    best = max(range(len(lines)), key=lambda n: (len(fold(lines[n]) & piece.words), -n))
+    shared = [len(fold(line) & piece.words) for line in _looked_at(lines)]
+    best = max(range(len(shared)), key=lambda n: (shared[n], -n))
     start, end = max(0, best - EXCERPT_LINES), min(len(lines), best + EXCERPT_LINES + 1)
     return _form("excerpt", "\n".join(lines[start:end]), piece.first + start, piece.first + end - 1)
+
+
+def _looked_at(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of a text, of one that is very long those at its beginning: a word costs half a microsecond."""
+    left = _LOOKED_AT
+    for line in lines:
+        yield line if len(line) <= left else line[:left]
+        left -= len(line)
+        if left <= 0:
+            return
 
 
 def _cut(piece: Piece, fold: Callable[[str], set[str]]) -> Fitted:
     """The sentence of the text that shares most words with the question."""
     best, score = ("", 0), -1
-    for line, text in enumerate(piece.text.splitlines()):
+    for line, text in enumerate(_looked_at(piece.text.splitlines())):
         for sentence in re.split(r"(?<=[.!?…])\s+", text):
             shared = len(fold(sentence) & piece.words)
             if shared > score and sentence.strip():

@@ -16,6 +16,7 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.machinery import PathFinder
@@ -50,7 +51,8 @@ _BLOCK = 1024
 _MANY_PIECES = 5_000  # looked for one by one; then all are read, which takes as long as that did
 _MOST_WORDS = 200_000  # whose pieces are kept
 _MOST_ASKED = 4_000  # 4 MB
-_WIDE = 100_000  # pieces whose sum may need more than 32 bits
+_WIDE = 100_000  # pieces of a text from which each is counted first; their sum may need more than 32 bits
+_LONG_WORD = 2_000  # characters
 _ROW = f"<{DIMENSIONS}e"
 _WORD = lazy(r"[^\W_]+")
 _SMALL = ENGLISH | ENGLISH_ONLY | FRENCH | FRENCH_ONLY
@@ -153,16 +155,29 @@ class StaticEmbedder:
         sums = np.zeros((len(passages), DIMENSIONS), np.int64)
         for n, passage in enumerate(passages):
             pieces = self._all_pieces(passage)
-            wide = len(pieces) > _WIDE
-            if pieces:
+            if len(pieces) > _WIDE:
+                sums[n] = self._sum_of_many(pieces, much=much)
+            elif pieces:
                 rows = self._matrix[pieces] if much else _whole(self._mapped_matrix[pieces])
-                sums[n] = rows.sum(axis=0, dtype=np.int64 if wide else np.int32)
+                sums[n] = rows.sum(axis=0, dtype=np.int32)
         # In whole numbers: (254 * sums + most) // (2 * most). Numbers of this size are exact as floats, and a quotient
         # that is no whole number is further from one than rounding reaches; dividing floats is much faster.
         exact = sums.astype(np.float64)
         most = np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1)
         raw = np.floor((254 * exact + most) / (2 * most)).astype(np.int8).tobytes()
         return [raw[at : at + DIMENSIONS] for at in range(0, len(raw), DIMENSIONS)]
+
+    def _sum_of_many(self, pieces: Sequence[int], *, much: bool) -> npt.NDArray[np.int64]:
+        """The same of a long text, each piece of the table once: memory and time are bounded by the table."""
+        import numpy as np
+
+        which, times = np.unique(np.asarray(pieces), return_counts=True)
+        total = np.zeros(DIMENSIONS, np.int64)
+        for at in range(0, len(which), _BLOCK):
+            part = which[at : at + _BLOCK]
+            rows = self._matrix[part] if much else _whole(self._mapped_matrix[part])
+            total += times[at : at + _BLOCK].astype(np.int64) @ rows.astype(np.int64)
+        return total
 
     def _all_pieces(self, passage: Passage) -> list[int]:
         words = _WORD.findall(f"{passage.title}\n{passage.text}")
@@ -178,14 +193,16 @@ class StaticEmbedder:
     def _sum(self, pieces: Sequence[int]) -> Sequence[int]:
         table, start = self._table
         total: Sequence[int] = [0] * DIMENSIONS
-        for piece in pieces:
+        for piece, times in Counter(pieces).items():  # a text of any length has no more pieces than the table
             numbers = struct.unpack_from(_ROW, table, start + 2 * DIMENSIONS * piece)
-            total = list(map(add, total, [round(number * _SCALE) for number in numbers]))
+            total = list(map(add, total, [times * round(number * _SCALE) for number in numbers]))
         return total
 
     def _pieces_of(self, word: str) -> Iterator[int]:
         """The longest piece that a word begins with, then the longest that follows; what is no piece is passed over."""
         lookup = self._lookup
+        if len(word) > _LONG_WORD and not lookup.longest:
+            lookup.load()  # else every place of it is tried with every length
         find, longest = lookup.__getitem__, lookup.longest
         at = 0
         while at < len(word):

@@ -149,7 +149,7 @@ def test_the_ledger_of_another_home_of_the_same_person(stage: Stage, tmp_path: P
     assert "4711" not in stage.loaded() and "old account" in stage.loaded()
 
 
-@pytest.mark.parametrize("how", ["replace", "loose"])
+@pytest.mark.parametrize("how", ["replace", "loose", "alternate"])
 def test_other_bytes_under_the_name_of_reviewed_ones(stage: Stage, how: str) -> None:
     note = stage.reviewed("Invoices go to the old account.")
     path = stage.root / note.path
@@ -170,6 +170,12 @@ def test_other_bytes_under_the_name_of_reviewed_ones(stage: Stage, how: str) -> 
             stage.git("unpack-objects", "-q", stdin=moved.read_bytes())
         loose = stage.root / ".git/objects" / name[:2] / name[2:]
         loose.chmod(0o644)
+        if how == "alternate":  # the Home borrows it from a folder that somebody else fills
+            loose.unlink()
+            loose = stage.folder / "lent" / name[:2] / name[2:]
+            loose.parent.mkdir(parents=True)
+            (stage.root / ".git/objects/info").mkdir(exist_ok=True)
+            (stage.root / ".git/objects/info/alternates").write_text(f"{stage.folder}/lent\n")
         loose.write_bytes(zlib.compress(b"blob %d\x00" % len(evil) + evil))
     stage.restart(without_indexes=True)
     assert "4711" not in stage.loaded()

@@ -53,6 +53,30 @@ def test_a_call_goes_to_the_declared_place_and_comes_back(making: Making, server
     assert asked.headers["x-key"] == "k" and asked.headers["content-type"] == "application/json"
 
 
+def test_many_threads_share_the_connections_and_each_gets_its_own_answer(making: Making) -> None:
+    with standing(lambda asked: Answer(body=asked.json)) as server:
+        target, wrong = making(server.url, timeout=600.0), []
+
+        def run(mine: int) -> None:
+            for n in range(20):
+                if target.answer(target.request("POST", "/", json=[mine, n])) != [mine, n]:
+                    wrong.append((mine, n))
+
+        threads = [threading.Thread(target=run, args=(n,)) for n in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong and len(server.asked) == 240
+
+
+def test_a_server_that_closes_each_connection_is_called_again(making: Making) -> None:
+    with standing(lambda _: Answer(body={}, headers={"connection": "close"})) as server:
+        target = making(server.url)
+        for _ in range(3):
+            assert target.request("GET", "/").status == 200
+
+
 def test_an_empty_path_is_the_declared_url_itself(making: Making, server: Component) -> None:
     making(f"{server.url}/oidc/keys").request("GET", "")
     making(server.url).request("GET", "", query={"a": "b"})

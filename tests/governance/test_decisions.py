@@ -87,6 +87,13 @@ def test_the_files_that_decide_are_those_that_are_shown() -> None:
     }
 
 
+def test_every_reason_is_explained() -> None:
+    given = {name for text in shipped_policies().values() for name in re.findall(r'deny contains "(\w+)"', text)}
+    page = (POLICIES.parent / "docs/governance.md").read_text()
+    explained = {name for row in re.findall(r"^\| (`.+?) \|", page, re.M) for name in re.findall(r"`(\w+)`", row)}
+    assert given | {"undefined"} == explained - {"viewer", "editor", "can_invoke"}
+
+
 def test_an_allowed_and_a_denied_decision_say_what_decided() -> None:
     decisions = EmbeddedDecisions()
     decisions.ready()

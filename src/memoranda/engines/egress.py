@@ -29,7 +29,9 @@ from memoranda.errors import ConfigRefused, EngineUnavailable, InvalidInput, Una
 from memoranda.values import dataclass
 
 MOST = 8 * 1024 * 1024  # bytes of an answer, where nothing else is said
-_IDLE = 5.0  # seconds that a connection is kept for the next call; then a name is looked up again
+# Seconds that a connection is kept for the next call; then a name is looked up again. Shorter than servers keep theirs
+# (uvicorn: 5), so that none is closed by them just when it is used.
+_IDLE = 2.0
 _CONNECTIONS = 64  # to one host at a time
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~!$&'()*+,;=:@%-]*)*")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")

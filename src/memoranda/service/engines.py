@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memoranda.engines.announced import ANNOUNCED, guaranteed
 from memoranda.engines.contract import CredentialBody, Health, InstanceCapabilities, InstanceDeclaration
 from memoranda.engines.provider import MemoryEngine
 from memoranda.errors import NotFound
@@ -38,12 +39,21 @@ def capabilities(desk: Desk, caller: Caller, engine_id: str) -> InstanceCapabili
     """What an instance can do, and what the caller's tenant is guaranteed there; no credential, no call."""
 
     def read() -> InstanceCapabilities:
-        engine = _engine(desk, caller, engine_id)
-        document = engine.document()
+        tenant = caller.identity.tenant
+        if engine_id == BUILTIN:
+            document = desk.builtin.document()
+            isolation = desk.builtin.isolation(tenant or "")
+            return InstanceCapabilities(**document.model_dump(), isolation=isolation, session_memory=True)
+        found = desk.instances.get_for(tenant, engine_id)
+        own = tenant is not None and desk.instances.credential(tenant, found.id)[1]
         return InstanceCapabilities(
-            **document.model_dump(),
-            isolation=engine.isolation(caller.identity.tenant or ""),
-            session_memory=document.provider == BUILTIN,
+            provider=found.provider,
+            engine_instance=found.id,
+            capabilities=ANNOUNCED[found.provider],
+            isolation=guaranteed(
+                found.provider, dedicated=found.tenant is not None, access_control=found.access_control, own_key=own
+            ),
+            session_memory=False,
         )
 
     return told(desk, caller, "get_capabilities", read, engine_id)

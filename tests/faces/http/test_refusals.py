@@ -176,7 +176,7 @@ def test_a_parameter_that_comes_twice_is_refused(client: TestClient, auth: Heade
     refused(client.get(f"{BASE}/memories?limit=1&limit=2", headers=auth), 400, "memory_invalid")
 
 
-@pytest.mark.requirement("P-043")
+@pytest.mark.requirement("P-043", "S-083")
 def test_an_error_of_an_operation_is_told_as_it_explains_itself(client: TestClient, auth: Header) -> None:
     answer = client.post(f"{BASE}/knowledge", json={"texts": [PLANTED]}, headers=auth)
     refused(answer, 422, "memory_capability_unsupported")

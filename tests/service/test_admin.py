@@ -178,3 +178,13 @@ def test_a_team_that_goes_takes_its_grants_along(desk: Desk, caller: Made) -> No
     admin.add_team(desk, ana, "sales", ("bob",))
     with pytest.raises(Forbidden):
         memories.recall(desk, caller("acme", "bob"), "cleo", RecallRequest(query="what?"))
+
+
+def test_who_holds_more_than_goes_into_one_write_loses_all_of_it(desk: Desk, caller: Made) -> None:
+    ana = caller("acme", "ana")
+    admin.add_user(desk, ana, "kim", ("developer",))
+    for n in range(130):
+        desk.registry.add_agent(ana.context, "acme", f"a{n}", "shop", "ana")
+        desk.relations.write(add=[Tuple("user:acme/kim", "viewer", f"agent:acme/a{n}")])
+    admin.remove_user(desk, ana, "kim")
+    assert desk.relations.read(user="user:acme/kim") == []

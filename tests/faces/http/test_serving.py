@@ -8,14 +8,26 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 import pytest
+from fastapi.testclient import TestClient
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+
+from memoranda.context import Context
+from memoranda.engines.contract import OperationContext, Place, RememberRequest
+from memoranda.faces.http import app as application
+from memoranda.faces.http import create_app
+from memoranda.faces.http.config import Config
+from memoranda.service.opening import open_desk
+
+from .standing_in import furnish
 
 ENVIRONMENT = {**os.environ, "EAI_ENVIRONMENT": "development"}
 
@@ -152,3 +164,25 @@ def test_the_official_client_of_mcp_works_with_an_agents_token(greeting: str) ->
     names, failed, found = anyio.run(session)
     assert "nas_recall" in names and not failed
     assert "The harbour closes at ten." in found
+
+
+def test_what_is_past_its_retention_is_removed_while_it_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application, "_FIRST", 0.0)
+    written = datetime.now(UTC) - timedelta(days=3)
+    desk = open_desk(Context(clock=lambda: written), tmp_path / "data")
+    header = furnish(desk)["ana"]
+    place = Place(scope="user", owner="ana")
+    where = OperationContext(tenant="acme", project="crm", user="ana", agent="cleo", reads=(place,), writes=place)
+    for days in (1, 30):
+        new = RememberRequest(content=f"For {days} days.", retention_days=days)
+        desk.builtin.remember(Context(clock=lambda: written), where, new)
+    with TestClient(create_app(Config(environment="development"), desk)) as client:
+        for _ in range(100):
+            events = client.get("/v1/memory/audit", params={"operation": "expire"}, headers=header).json()["events"]
+            if events:
+                break
+            time.sleep(0.05)
+        assert [event["outcome"] for event in events] == ["success"]
+    kept = [path.read_text() for path in (tmp_path / "data" / "homes").rglob("memory/notes/**/*.md")]
+    assert len(kept) == 1 and "For 30 days." in kept[0]
+    desk.close()

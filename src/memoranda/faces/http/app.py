@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from fastapi import FastAPI, Request
@@ -17,16 +17,22 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from memoranda import __version__
+from memoranda.context import Context
 from memoranda.errors import MemorandaError
 from memoranda.faces.http import openapi, spans
 from memoranda.faces.http.calls import Call
 from memoranda.faces.http.config import Config, load
 from memoranda.faces.http.mcp import serving as mcp
 from memoranda.faces.http.metrics import Metrics
-from memoranda.faces.http.outermost import Outermost
+from memoranda.faces.http.outermost import LOG, Outermost
 from memoranda.faces.http.problems import invalid, of_framework, respond
 from memoranda.faces.http.routes import admin, audit, engines, knowledge, memories, policies, standing
+from memoranda.service.upkeep import expire_due
 
+if TYPE_CHECKING:
+    from memoranda.service.desk import Desk
+
+_FIRST, _EVERY = 600.0, 3600.0  # seconds until what is past its retention is looked for, and then looked for again
 _QUIET: TelemetryConfig = {
     "tracing": False,
     "metrics": False,
@@ -52,8 +58,10 @@ def create(config: Config | None, desk: Any) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = config.threads
-        async with mcp.running(app):
+        async with mcp.running(app), anyio.create_task_group() as tasks:
+            tasks.start_soon(_keep_up, app.state.desk)
             yield
+            tasks.cancel_scope.cancel()
         if own:
             await run_in_threadpool(app.state.desk.close)
 
@@ -72,6 +80,20 @@ def create(config: Config | None, desk: Any) -> FastAPI:
     openapi.install(app)
     mcp.install(app, config)
     return app
+
+
+async def _keep_up(desk: Desk) -> None:
+    """Removes what is past its retention, now and then; it is hidden on time, whether this has run or not."""
+    await anyio.sleep(_FIRST)
+    while True:
+        try:
+            failed = await run_in_threadpool(expire_due, desk, Context(user="service", agent="service"))
+        except Exception as error:  # noqa: BLE001 - whatever it was, requests go on, and the next round tries again
+            LOG.error("expiry failed: %s", type(error).__name__)
+        else:
+            if failed:
+                LOG.warning("expiry failed in %d Homes, which the audit names", failed)
+        await anyio.sleep(_EVERY)
 
 
 def _answer(request: Request, error: MemorandaError) -> Response:

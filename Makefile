@@ -28,7 +28,7 @@ help:
 	@echo 'make serve    set up and serve many tenants on this machine, with an example to try'
 	@echo 'make test     set up and pass every check'
 	@echo 'make bench    measure, and print a table'
-	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (an hour)'
+	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (two hours)'
 	@echo 'make bench-serve   what the service costs: guards, HTTP, a thousand tenants (half an hour)'
 	@echo 'make lint     only the quick checks: style, types, the floors'
 	@echo 'make format   put the source into the shape that the checks expect'
@@ -120,7 +120,7 @@ bench-serve: $(VENV)/dev.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench serve
 
 bench-recall: $(VENV)/bench.stamp $(VENV)/package.stamp
-	@$(BIN)/python -m bench finding french recall million peers
+	@$(BIN)/python -m bench finding french background recall million peers
 
 format: $(VENV)/dev.stamp
 	@$(BIN)/ruff check --fix .

@@ -31,13 +31,13 @@ ROWS = (
     "finding",
     "locomo",
     "french",
+    "background",
     "crash",
     "secrets",
     "injection",
     "poison",
-    "million",
 )
-SELDOM = ("million", "serve")  # a quarter of an hour and 5 GB: only when it is named
+SELDOM = ("million", "serve", "background")  # half an hour, and 5 GB or a model: only when they are named
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,6 +12,7 @@ import json
 import sqlite3
 import sys
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from typing import Any
@@ -59,7 +60,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        with suppress(ConnectionError):  # whoever asked waits no longer; the vectors are kept
+            self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         pass

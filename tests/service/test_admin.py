@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from memoranda.context import Context
 from memoranda.engines.contract import RecallRequest
 from memoranda.errors import ComponentUnavailable, Forbidden, InvalidInput, NotFound, Unauthenticated
+from memoranda.governance.names import stamp
 from memoranda.governance.policies import Floor
 from memoranda.governance.relations import Relations, Tuple
 from memoranda.service import admin, memories
@@ -105,6 +107,20 @@ def test_a_narrowed_token_makes_no_wider_one(desk: Desk, caller: Made, context: 
     assert authenticate(desk, context, again).identity.roles == frozenset()
     with pytest.raises(Forbidden):
         admin.freeze(desk, small)
+
+
+def test_a_token_makes_none_that_outlives_it(desk: Desk, caller: Made, context: Context) -> None:
+    ends = context.now() + timedelta(hours=1)
+    _, short = admin.issue_token(desk, caller("acme", "bob"), expires_at=ends)
+    bob = authenticate(desk, context, short)
+    sooner = ends - timedelta(minutes=30)
+    made = {
+        admin.issue_token(desk, bob, agent=agent, expires_at=wanted)[0]: min(wanted or ends, ends)
+        for agent in (None, "max")
+        for wanted in (None, ends + timedelta(days=900), sooner)
+    }
+    told = {token.id: token.expires_at for token in desk.tokens.list("acme")}
+    assert {token: told[token] for token in made} == {token: stamp(at) for token, at in made.items()}
 
 
 def test_a_revoked_token_is_nobodys(desk: Desk, caller: Made, context: Context) -> None:

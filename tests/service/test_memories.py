@@ -214,6 +214,38 @@ def test_one_key_remembers_once(desk: Desk, caller: Made) -> None:
     memories.remember(desk, zoe, "cleo", RememberRequest(content="Hers."), idempotency_key="k1")
 
 
+def test_a_key_that_was_used_opens_nothing_that_was_closed_since(desk: Desk, caller: Made) -> None:
+    """A repeated call passes the guards as they stand now, and stands in the audit, whether it did anything or not."""
+    bob, sam = caller("acme", "bob"), caller("acme", "sam")
+    item = memories.remember(desk, bob, "max", RememberRequest(content="Gone soon.", scope="user"))
+    asked = PurgeRequest(scope="user", confirm=True)
+
+    def both() -> None:
+        memories.forget(desk, bob, "max", item.id, idempotency_key="k1")
+        memories.purge(desk, bob, "max", asked, idempotency_key="k2")
+
+    both()
+    before = len(desk.audit.query("acme", limit=100)[0])
+    both()
+    assert len(desk.audit.query("acme", limit=100)[0]) == before + 2
+    with pytest.raises(Conflict):
+        memories.forget(desk, bob, "max", item.id, if_match="another", idempotency_key="k1")
+    assert desk.audit.query("acme", limit=1)[0][0].json()["code"] == Conflict.code
+    admin.freeze(desk, sam, "max")
+    for call in (
+        lambda: memories.forget(desk, bob, "max", item.id, idempotency_key="k1"),
+        lambda: memories.purge(desk, bob, "max", asked, idempotency_key="k2"),
+    ):
+        with pytest.raises(Frozen):
+            call()
+    admin.thaw(desk, sam, "max")
+    admin.add_agent(desk, caller("acme", "ana"), "max", "shop", owner="ana")
+    with pytest.raises(Forbidden):
+        memories.forget(desk, bob, "max", item.id, idempotency_key="k1")
+    with pytest.raises(Forbidden):
+        memories.purge(desk, bob, "max", asked, idempotency_key="k2")
+
+
 @pytest.mark.requirement("S-071", "S-072", "S-074")
 def test_everything_is_on_record_and_no_word_of_it(desk: Desk, caller: Made, context: Context) -> None:
     ana = caller("acme", "ana")

@@ -27,6 +27,7 @@ from memoranda.governance.relations import (
     tuples_of_tenant,
     user_name,
 )
+from memoranda.notes.times import parse_instant
 from memoranda.service.caller import Caller, actor
 from memoranda.service.desk import Desk
 from memoranda.service.pipeline import told
@@ -218,12 +219,21 @@ def issue_token(
             _may(caller, who == own.user or _ADMIN in own.roles)
         else:
             _may(caller, who == own.user or _ADMIN in own.roles)
-        narrowed = roles
-        if who == own.user and agent is None:  # a narrowed token makes no wider one
-            narrowed = tuple(own.roles if roles is None else own.roles & set(roles))
-        return desk.tokens.issue(caller.context, own.tenant, who, agent, narrowed, expires_at, name)
+        narrowed, until = roles, expires_at
+        if who == own.user:  # a narrowed token makes no wider one, and none that outlives it
+            until = _no_later(desk, caller, expires_at)
+            if agent is None:
+                narrowed = tuple(own.roles if roles is None else own.roles & set(roles))
+        return desk.tokens.issue(caller.context, own.tenant, who, agent, narrowed, until, name)
 
     return _changed(desk, caller, "issue_token", issue)
+
+
+def _no_later(desk: Desk, caller: Caller, wanted: datetime | None) -> datetime | None:
+    """When a token ends that the caller issues for itself: as wanted, and not after the one that it is asked with."""
+    own = caller.identity
+    ends = next((token.expires_at for token in desk.tokens.list(own.tenant) if token.id == own.token_id), None)
+    return wanted if ends is None else min(filter(None, (wanted, parse_instant(ends, what="expires_at"))))
 
 
 def first_token(desk: Desk, caller: Caller, tenant: str, user: str) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """`Idempotency-Key`: a change that is asked for twice under one key is made once.
 
 What is kept is the id of what came of it, never a word: a repeated call reads the item as it stands. A key belongs to
-one caller, agent and operation; nobody else's request finds it.
+one caller, agent and operation; nobody else's request finds it. A repeated call passes the guards as the first one did,
+by the policy and the relations in force now, and stands in the audit.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from memoranda.errors import Conflict, InvalidInput
-from memoranda.governance.replays import Key
+from memoranda.governance.replays import Key, Replay
 from memoranda.service.caller import actor
 from memoranda.service.case import Case
+from memoranda.service.pipeline import perform
 
 M = TypeVar("M", bound=BaseModel)
 _LONGEST = 200  # characters
@@ -51,6 +53,22 @@ def once(
     mac = desk.keys.get("cursor", tenant)
     name = Key(tenant, actor(case.caller.identity), f"{case.operation} {case.agent_id}", _mac(mac, key))
     told = desk.replays.begin(context, name, _mac(mac, repr(asked)), _PATIENCE)
+    if told.state == "done" and again is not None:
+        return again(told.answer)
+    if told.state != "fresh":
+        return perform(case, lambda _: _settled(told, kind))
+    try:
+        answer = work()
+    except BaseException:
+        desk.replays.drop(name)
+        raise
+    kept = answer.model_dump_json() if again is None else str(getattr(answer, "id"))  # noqa: B009 - every item has one
+    desk.replays.end(name, kept)
+    return answer
+
+
+def _settled(told: Replay, kind: type[M]) -> M:
+    """The answer that was given before; Conflict where there is none for this request."""
     if told.state == "other":
         raise Conflict(
             "This Idempotency-Key came with another request before.", remedy="Use a fresh key for another request."
@@ -60,16 +78,7 @@ def once(
             "The first request with this Idempotency-Key is still under way.",
             remedy=f"Ask again in a moment; after {_PATIENCE} seconds it is made anew.",
         )
-    if told.state == "done":
-        return kind.model_validate_json(told.answer) if again is None else again(told.answer)
-    try:
-        answer = work()
-    except BaseException:
-        desk.replays.drop(name)
-        raise
-    kept = answer.model_dump_json() if again is None else str(getattr(answer, "id"))  # noqa: B009 - every item has one
-    desk.replays.end(name, kept)
-    return answer
+    return kind.model_validate_json(told.answer)
 
 
 def _mac(key: bytes, *parts: str) -> str:

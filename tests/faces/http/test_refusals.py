@@ -105,6 +105,9 @@ def test_the_size_and_the_type_of_a_body_are_bounded(client: TestClient, auth: H
     pieces = (b"x" * 1000 for _ in range(100))  # no length is announced
     headers = {**auth, "content-type": "application/json"}
     refused(client.post(f"{BASE}/memories", content=pieces, headers=headers), 413, "memory_too_large")
+    for told in ("9" * 5000, "-1", "1_0"):
+        answer = client.post(f"{BASE}/memories", content=b"{}", headers={**headers, "content-length": told})
+        refused(answer, 413, "memory_too_large")
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
         headers = {**auth, "content-type": kind}
         answer = client.post(f"{BASE}/memories", content=b'{"content": "x"}', headers=headers)

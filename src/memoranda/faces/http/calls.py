@@ -31,6 +31,7 @@ _WORDS = {
     "team": ("team", "team_id"),
     "session": ("session", "session_id", "sessionid"),
 }
+_DIGITS = 18  # of a length that is looked at
 CLAIMS = {name: word for word, names in _WORDS.items() for name in names}  # a field or parameter -> its word
 HEADERS = {
     f"{head}{name.replace('_', '-')}": word for head in ("x-", "x-memoranda-") for name, word in CLAIMS.items()
@@ -156,7 +157,7 @@ class Taking(Generic[B]):
 
 async def _read(request: Request, largest: int) -> bytes:
     told = request.headers.get("content-length", "0")
-    if not told.isdecimal() or int(told) > largest:
+    if not told.isdecimal() or len(told) > _DIGITS or int(told) > largest:
         raise _too_large(largest)
     pieces: list[bytes] = []
     size = 0

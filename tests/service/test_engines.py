@@ -9,13 +9,23 @@ from pydantic import ValidationError
 
 from memoranda.engines.contract import (
     CredentialBody,
+    GraphRequest,
     GraphSearchRequest,
+    IngestRequest,
     InstanceDeclaration,
+    Policy,
     PolicyBody,
     RecallRequest,
     RememberRequest,
 )
-from memoranda.errors import CapabilityUnsupported, Conflict, EngineUnavailable, Forbidden, NotFound
+from memoranda.errors import (
+    CapabilityUnsupported,
+    Conflict,
+    EngineUnavailable,
+    Forbidden,
+    IsolationUnsatisfied,
+    NotFound,
+)
 from memoranda.service import knowledge, memories
 from memoranda.service.caller import Caller
 from memoranda.service.desk import Desk
@@ -132,3 +142,39 @@ def test_an_operation_is_judged_by_the_engine_of_the_policy(desk: Desk, caller: 
         desk, ana, "cleo", RememberRequest(content="Of this session.", scope="session", session_id="s-1")
     )
     assert kept.engine == "builtin"  # whatever the policy's engine is
+
+
+@pytest.mark.requirement("P-043", "P-044", "S-062")
+def test_what_is_not_announced_or_guaranteed_is_refused_before_an_engine_is_asked(desk: Desk, caller: Made) -> None:
+    ana, root = caller("acme", "ana"), caller(None, "root")
+    note, ingest = RememberRequest(content="A text."), IngestRequest(texts=("A text.",))
+    with pytest.raises(CapabilityUnsupported):  # by builtin, whether or not the mode is active
+        knowledge.build_graph(desk, ana, "cleo", GraphRequest(dataset_ids=("d",)))
+    declare(desk, root, mem0())
+    declare(desk, root, InstanceDeclaration(id="cognee", provider="cognee", base_url="https://cognee.internal"))
+
+    put_policy(desk, ana, "cleo", PolicyBody(engine="mem0", mem0_instance="shared-mem0"))
+    with pytest.raises(CapabilityUnsupported):
+        knowledge.ingest(desk, ana, "cleo", ingest)
+    with pytest.raises(EngineUnavailable):
+        memories.remember(desk, ana, "cleo", note)
+
+    put_policy(desk, ana, "cleo", PolicyBody(engine="cognee", cognee_instance="cognee"))
+    for refused in (
+        lambda: memories.remember(desk, ana, "cleo", note),
+        lambda: memories.recall(desk, ana, "cleo", RecallRequest(query="what?")),
+        lambda: memories.get(desk, ana, "cleo", "mem_00000000000000a1"),
+    ):
+        with pytest.raises(CapabilityUnsupported):
+            refused()
+    with pytest.raises(EngineUnavailable):
+        knowledge.ingest(desk, ana, "cleo", ingest)
+    with pytest.raises(Forbidden, match="knowledge_graph"):
+        knowledge.build_graph(desk, ana, "cleo", GraphRequest(dataset_ids=("d",)))
+
+    dedicated = Policy(required_isolation="dedicated_instance")
+    put_policy(desk, ana, "cleo", PolicyBody(engine="mem0", mem0_instance="shared-mem0", policy=dedicated))
+    with pytest.raises(IsolationUnsatisfied):
+        memories.remember(desk, ana, "cleo", note)
+    (entry, *_) = desk.audit.query("acme", operation="remember")[0]
+    assert (entry.event.engine, entry.event.code) == ("shared-mem0", "memory_isolation_unsatisfied")

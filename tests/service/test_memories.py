@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +20,14 @@ from memoranda.errors import (
     NotFound,
     PersonalDataRefused,
     PreconditionFailed,
+    Refused,
     SecretRefused,
 )
 from memoranda.service import admin, memories
 from memoranda.service.answers import ReviewRequest, TaintRequest
 from memoranda.service.caller import Caller, refuse_claims
 from memoranda.service.desk import Desk
+from memoranda.values import replace
 from tests.conftest import Clock
 
 Made = Callable[..., Caller]
@@ -133,6 +137,121 @@ def test_the_policy_is_in_force(desk: Desk, caller: Made, set_policy: Callable[.
     set_policy("acme", "cleo", modes=("session",))
     with pytest.raises(Forbidden, match="mode long_term"):
         keep()
+
+
+ALL_SCOPES = ("session", "user", "agent", "shared_agents", "project", "team", "organization", "global")
+ALL_MODES = ("session", "long_term", "agent", "shared")
+
+
+@pytest.mark.requirement("P-091")
+def test_other_agents_share_only_in_what_the_policy_names_them_for(
+    desk: Desk, caller: Made, set_policy: Callable[..., None]
+) -> None:
+    ana, bob = caller("acme", "ana"), caller("acme", "bob")
+    both = {"modes": ALL_MODES, "write_scopes": ALL_SCOPES, "read_scopes": ALL_SCOPES}
+    set_policy("acme", "cleo", **both)
+    set_policy("acme", "max", **both)
+    new = RememberRequest(content="The lock has a new key.", scope="shared_agents")
+    kept = memories.remember(desk, ana, "cleo", new)
+
+    def seen() -> list[str]:
+        found = memories.search(desk, bob, "max", RecallRequest(query="the lock and its key"))
+        return [one.id for one in found.items]
+
+    assert seen() == []
+    with pytest.raises(NotFound):
+        memories.get(desk, bob, "max", kept.id)
+    set_policy("acme", "cleo", **both, shared_with=("max",))
+    assert seen() == [kept.id]
+    set_policy("acme", "cleo", **both, shared_with=("another",))
+    assert seen() == []
+
+
+@pytest.mark.requirement("P-092")
+def test_a_team_shares_only_where_the_policy_names_it(
+    desk: Desk, caller: Made, context: Context, set_policy: Callable[..., None]
+) -> None:
+    ana = caller("acme", "ana")
+    for team in ("sales", "legal"):
+        desk.registry.add_team(context, "acme", team, ("ana",))
+    both = {"write_scopes": ALL_SCOPES, "read_scopes": ALL_SCOPES, "modes": ALL_MODES}
+    new = RememberRequest(content="The offer ends in June.", scope="team", team="sales")
+
+    def seen() -> list[str]:
+        found = memories.search(desk, ana, "cleo", RecallRequest(query="when does the offer end?"))
+        return [one.id for one in found.items]
+
+    for teams in ((), ("legal",)):
+        set_policy("acme", "cleo", **both, teams=teams)
+        with pytest.raises(Forbidden, match="team"):
+            memories.remember(desk, ana, "cleo", new)
+    set_policy("acme", "cleo", **both, teams=("sales",))
+    kept = memories.remember(desk, ana, "cleo", new)
+    assert seen() == [kept.id]
+    set_policy("acme", "cleo", **both, teams=("legal",))
+    assert seen() == []
+
+
+@pytest.mark.requirement("P-098")
+def test_of_what_the_policy_does_not_permit_nothing_is_kept(
+    desk: Desk, caller: Made, tmp_path: Path, set_policy: Callable[..., None]
+) -> None:
+    ana = caller("acme", "ana")
+    rules = {
+        "write_scopes": ("user", "session"), "read_scopes": ALL_SCOPES, "modes": ("long_term", "agent"),
+        "allowed_kinds": ("fact",), "max_classification": "internal", "allow_personal_data": False,
+    }  # fmt: skip
+    set_policy("acme", "cleo", **rules)
+    kept = memories.remember(desk, ana, "cleo", RememberRequest(content="Permitted words."))
+    for more in (
+        {"scope": "agent"}, {"scope": "session", "session_id": "s-1"}, {"scope": "project"},
+        {"kind": "preference"}, {"classification": "confidential"}, {"source": "mailto:dana.smith@acme-mail.com"},
+    ):  # fmt: skip
+        with pytest.raises(Refused):
+            memories.remember(desk, ana, "cleo", RememberRequest(content="Forbidden words.", **more))  # type: ignore[arg-type]
+    written = "".join(file.read_text("utf-8", "replace") for file in tmp_path.rglob("*.md"))
+    assert "Permitted words" in written and "Forbidden words" not in written
+    set_policy("acme", "cleo", read_scopes=ALL_SCOPES, modes=ALL_MODES, global_access=True)
+    assert [item.id for item in memories.list_items(desk, ana, "cleo").items] == [kept.id]
+
+
+class Asked:
+    """A part that tells when it is asked anything."""
+
+    def __init__(self, inner: Any, told: list[str], name: str) -> None:
+        self._inner, self._told, self._name = inner, told, name
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("recall", "search", "judge"):
+            self._told.append(self._name)
+        return getattr(self._inner, name)
+
+
+@pytest.mark.requirement("S-081")
+@pytest.mark.parametrize("operation", [memories.recall, memories.search])
+def test_permissions_are_checked_before_anything_is_given(
+    desk: Desk, caller: Made, set_policy: Callable[..., None], operation: Callable[..., Any]
+) -> None:
+    told: list[str] = []
+    watched = replace(
+        desk, builtin=Asked(desk.builtin, told, "engine"), injection=Asked(desk.injection, told, "filter")
+    )
+    for by in (caller("acme", "ana"), caller("acme", "ana", "cleo")):
+        memories.remember(desk, by, "cleo", RememberRequest(content="The safe is on the second floor.", scope="agent"))
+    question = RecallRequest(query="where is the safe?")
+    for by in (caller("acme", "bob"), caller("acme", "bob", "max"), caller("acme", "ada"), caller("acme", "sam")):
+        with pytest.raises(Forbidden):
+            operation(watched, by, "cleo", question)
+    with pytest.raises(NotFound):
+        operation(watched, caller("globex", "bob"), "max", question)
+    set_policy("acme", "cleo", read_scopes=("user",))
+    with pytest.raises(Forbidden):
+        operation(watched, caller("acme", "ana"), "cleo", RecallRequest(query="where is the safe?", scopes=("agent",)))
+    assert told == []
+    given = operation(watched, caller("acme", "ana"), "cleo", question)
+    assert told and "safe" not in given.model_dump_json().replace("where is the safe?", "")
+    set_policy("acme", "cleo")
+    assert "second floor" in operation(watched, caller("acme", "ana"), "cleo", question).model_dump_json()
 
 
 def test_a_secret_is_refused_and_nothing_of_it_is_told(desk: Desk, caller: Made) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memoranda.context import Context
-from memoranda.engines.contract import OperationContext, PolicyVersion, Scope
+from memoranda.engines.contract import InstanceCapabilities, OperationContext, PolicyVersion, Scope
 from memoranda.engines.provider import MemoryEngine
 from memoranda.governance.audit import AuditEvent, Outcome
 from memoranda.governance.decisions import Decision
@@ -17,7 +17,6 @@ from memoranda.service.desk import Desk
 RelationName = Literal["viewer", "editor", "can_invoke"]
 _CHANGES = "remember update forget purge review taint ingest_knowledge build_graph delete_dataset"
 WRITES = frozenset([*_CHANGES.split(), "put_policy", "restore_policy"])  # every other operation reads
-KNOWLEDGE = frozenset("ingest_knowledge build_graph search_graph get_relations delete_dataset list_datasets".split())
 
 
 @dataclass(slots=True)
@@ -44,6 +43,7 @@ class Case:
 
     known_agent: Agent | None = None
     known_policy: PolicyVersion | None = None
+    known_instance: InstanceCapabilities | None = None
     known_engine: MemoryEngine | None = None
     known_where: OperationContext | None = None
     decision: Decision | None = None
@@ -67,6 +67,11 @@ class Case:
     def policy(self) -> PolicyVersion:
         assert self.known_policy is not None
         return self.known_policy
+
+    @property
+    def instance(self) -> InstanceCapabilities:
+        assert self.known_instance is not None
+        return self.known_instance
 
     @property
     def engine(self) -> MemoryEngine:
@@ -104,7 +109,7 @@ class Case:
             scope=where.scope if where else self.scope,
             team=where.team if where else None,
             actor=credential(identity),
-            engine=self.known_engine.instance if self.known_engine else None,
+            engine=self.known_instance.engine_instance if self.known_instance else None,
             decision=None if self.decision is None else "allow" if self.decision.allow else "deny",
             outcome=outcome,
             code=code,

@@ -14,7 +14,7 @@ from memoranda.governance.audit import Audit
 from memoranda.governance.decisions import Decisions
 from memoranda.governance.identity import Authenticator, Tokens
 from memoranda.governance.injection import Filter
-from memoranda.governance.instances import Instances
+from memoranda.governance.instances import BUILTIN, Instances
 from memoranda.governance.policies import Policies
 from memoranda.governance.registry import Registry
 from memoranda.governance.relations import Relations
@@ -46,19 +46,23 @@ class Desk:
     engine_of: Callable[[str], MemoryEngine]
     environment: str = "production"
 
-    def engine_for(self, current: PolicyVersion, capability: str, where: OperationContext) -> MemoryEngine:
-        """The engine that an operation goes to by the policy in force.
+    def instance_for(self, current: PolicyVersion, capability: str, where: OperationContext) -> str:
+        """The id of the instance that an operation goes to by the policy in force.
 
         The memory of a session is always builtin's. With `hybrid` a memory goes to Mem0 and knowledge to Cognee.
         """
         scope = where.writes.scope if where.writes else where.scope
         if current.engine == "builtin" or (scope == "session" and capability not in KNOWLEDGE):
-            return self.builtin
+            return BUILTIN
         if current.engine == "hybrid":
             instance = current.cognee_instance if capability in KNOWLEDGE else current.mem0_instance
         else:
             instance = current.mem0_instance if current.engine == "mem0" else current.cognee_instance
-        return self.engine_of(instance or current.engine)
+        return instance or current.engine
+
+    def engine(self, instance: str) -> MemoryEngine:
+        """The engine of an instance; EngineUnavailable when it cannot be reached from here."""
+        return self.builtin if instance == BUILTIN else self.engine_of(instance)
 
     def close(self) -> None:
         self.homes.close()

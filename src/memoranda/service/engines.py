@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memoranda.engines.announced import ANNOUNCED, guaranteed
 from memoranda.engines.contract import CredentialBody, Health, InstanceCapabilities, InstanceDeclaration
 from memoranda.engines.provider import MemoryEngine
 from memoranda.errors import NotFound
@@ -11,6 +10,7 @@ from memoranda.governance.instances import BUILTIN
 from memoranda.service.answers import CredentialSet, Engines, Instance
 from memoranda.service.caller import Caller, actor
 from memoranda.service.desk import Desk
+from memoranda.service.instances import announced
 from memoranda.service.pipeline import needs, told
 
 _HEALTH = frozenset(("tenant_admin", "developer", "security_officer", "auditor"))
@@ -39,22 +39,7 @@ def capabilities(desk: Desk, caller: Caller, engine_id: str) -> InstanceCapabili
     """What an instance can do, and what the caller's tenant is guaranteed there; no credential, no call."""
 
     def read() -> InstanceCapabilities:
-        tenant = caller.identity.tenant
-        if engine_id == BUILTIN:
-            document = desk.builtin.document()
-            isolation = desk.builtin.isolation(tenant or "")
-            return InstanceCapabilities(**document.model_dump(), isolation=isolation, session_memory=True)
-        found = desk.instances.get_for(tenant, engine_id)
-        own = tenant is not None and desk.instances.credential(tenant, found.id)[1]
-        return InstanceCapabilities(
-            provider=found.provider,
-            engine_instance=found.id,
-            capabilities=ANNOUNCED[found.provider],
-            isolation=guaranteed(
-                found.provider, dedicated=found.tenant is not None, access_control=found.access_control, own_key=own
-            ),
-            session_memory=False,
-        )
+        return announced(desk, caller.identity.tenant, engine_id)
 
     return told(desk, caller, "get_capabilities", read, engine_id)
 

@@ -21,7 +21,8 @@ from memoranda.governance.decisions import Package
 from memoranda.governance.relations import tuples_of_roles
 from memoranda.operations.admission import refuse_secrets
 from memoranda.service.caller import actor
-from memoranda.service.case import KNOWLEDGE, Case
+from memoranda.service.case import Case
+from memoranda.service.instances import announced
 from memoranda.service.places import where_of
 from memoranda.trust.personal import find_personal
 
@@ -34,6 +35,7 @@ _ANNOUNCED_AS = {
     "taint": "remember",
     "list_datasets": "search_graph",
 }
+_GRAPH = ("build_graph", "get_relations")
 
 
 def of_a_tenant(case: Case) -> None:
@@ -91,11 +93,6 @@ def within_policy(case: Case) -> None:
     """Modes, scopes, kinds and classification are those that the policy in force permits; the context is derived."""
     case.known_policy = current = case.desk.policies.in_force(case.tenant, case.agent.id)
     policy = current.policy
-    if case.operation in KNOWLEDGE and "knowledge_graph" not in policy.modes and _graph(case.operation):
-        raise Forbidden(
-            "The mode knowledge_graph is not active in the agent's policy.",
-            remedy="Ask an editor of the agent to activate it.",
-        )
     case.known_where = where_of(
         case.desk, case.caller, case.agent, current, writes=case.operation in ("remember", "purge", "ingest_knowledge"),
         scope=case.scope, scopes=case.scopes, team=case.team, session=case.session,
@@ -115,10 +112,6 @@ def within_policy(case: Case) -> None:
         )
 
 
-def _graph(operation: str) -> bool:
-    return operation in ("build_graph", "get_relations")
-
-
 def _rank(classification: str) -> int:
     return CLASSIFICATION_ORDER.index(classification)
 
@@ -126,38 +119,46 @@ def _rank(classification: str) -> int:
 def capable(case: Case) -> None:
     """The engine of the agent's policy announces the operation. The memory of sessions is always builtin's."""
     desk, current = case.desk, case.policy
-    announced = _ANNOUNCED_AS.get(case.operation, case.operation)
-    case.known_engine = desk.engine_for(current, announced, case.where)
-    groups = case.engine.document().capabilities
-    if announced not in groups.memory and announced not in groups.knowledge:
+    asked = _ANNOUNCED_AS.get(case.operation, case.operation)
+    case.known_instance = told = announced(desk, case.tenant, desk.instance_for(current, asked, case.where))
+    if asked not in told.capabilities.memory and asked not in told.capabilities.knowledge:
         raise CapabilityUnsupported(
-            f"The engine of this agent does not announce {announced}.",
+            f"The engine of this agent does not announce {asked}.",
             why=f"Its policy chooses {current.engine}.",
             remedy="Use what `GET /v1/memory/engines/{engine_id}/capabilities` lists, or choose another engine.",
         )
-    if current.policy.infer and case.operation == "remember" and case.engine.document().provider == "builtin":
+    if current.policy.infer and case.operation == "remember" and told.provider == "builtin":
         raise CapabilityUnsupported(
             "builtin extracts no facts: it has no language model.",
             why="The agent's policy has `infer` true.",
             remedy="Set `infer` to false, or choose an engine with a language model.",
         )
+    if asked in _GRAPH and "knowledge_graph" not in current.policy.modes:
+        raise Forbidden(
+            "The mode knowledge_graph is not active in the agent's policy.",
+            remedy="Ask an editor of the agent to activate it.",
+        )
 
 
 def isolated(case: Case) -> None:
     """The instance guarantees what the policy requires; session memory, which builtin keeps for others, is exempt."""
-    document = case.engine.document()
-    if document.provider == "builtin" and case.policy.engine != "builtin":
+    told, asked = case.instance, case.policy.policy.required_isolation
+    if told.provider == "builtin" and case.policy.engine != "builtin":
         return
-    has, asked = case.engine.isolation(case.tenant), case.policy.policy.required_isolation
-    if ISOLATIONS.index(has) < ISOLATIONS.index(asked):
+    if ISOLATIONS.index(told.isolation) < ISOLATIONS.index(asked):
         raise IsolationUnsatisfied(
-            f"The policy requires {asked} and the instance guarantees {has}.",
+            f"The policy requires {asked} and the instance guarantees {told.isolation}.",
             why="A dedicated instance installed by the Navin Manager is needed."
             if asked == "dedicated_instance"
             else "It separates tenants less than the policy requires.",
             remedy="A dedicated instance installed by the Navin Manager is needed; or an editor lowers "
             "`required_isolation`.",
         )
+
+
+def reached(case: Case) -> None:
+    """There is an engine for the instance here; what it does not announce or guarantee was refused before."""
+    case.known_engine = case.desk.engine(case.instance.engine_instance)
 
 
 def no_secrets(case: Case) -> None:
@@ -201,7 +202,7 @@ def _input(case: Case) -> dict[str, object]:
         "scope": place.scope if place else where.scope, "team": where.team, "owner": place.owner if place else None,
         "kind": case.kind, "classification": case.classification, "roles": sorted(identity.roles),
         "actor_kind": identity.kind, "scopes": list(case.scopes),
-        "engine": case.engine.document().provider, "isolation": case.engine.isolation(agent.tenant),
+        "engine": case.instance.provider, "isolation": case.instance.isolation,
         "personal_data": False,
         "taint": [], "policy": case.policy.policy.model_dump(mode="json"), "frozen": agent.frozen,
         "size": sum(len(text) for _, text in case.fields), "request_id": case.caller.request_id,
@@ -209,8 +210,8 @@ def _input(case: Case) -> dict[str, object]:
 
 
 SERVICE_GUARDS: tuple[Guard, ...] = (
-    of_a_tenant, a_person, known, related, not_frozen, in_session, within_policy, capable, isolated, no_secrets,
-    no_personal_data, decided,
+    of_a_tenant, a_person, known, related, not_frozen, in_session, within_policy, capable, isolated, reached,
+    no_secrets, no_personal_data, decided,
 )  # fmt: skip
 # Reading and setting an agent's policy touches no engine and no memory.
 POLICY_GUARDS: tuple[Guard, ...] = (of_a_tenant, a_person, known, related)

@@ -27,7 +27,7 @@ def where_options(parser: Parser) -> None:
 
 
 def configured(args: argparse.Namespace) -> Config:
-    """The settings that the command is to use. ConfigRefused."""
+    """The settings that the command is to use. ConfigRefused; SecretRefused for a secret in what is printed."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ConfigRefused(
@@ -35,11 +35,14 @@ def configured(args: argparse.Namespace) -> Config:
             remedy="Install it with `pip install 'memoranda[service]'`.",
         )
     from memoranda.faces.http.config import load
+    from memoranda.operations.admission import refuse_secrets
 
     told = {"MEMORANDA_DATA": args.data, "MEMORANDA_LISTEN": getattr(args, "listen", None)}
     file = args.config or os.environ.get("MEMORANDA_CONFIG")
     environ = {**os.environ, **{name: value for name, value in told.items() if value}}
-    return load(Path(file) if file else None, environ)
+    config = load(Path(file) if file else None, environ)
+    refuse_secrets((("data folder", str(config.data)), ("address", config.listen)))  # both are told in the open
+    return config
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from memoranda.errors import Forbidden, NotFound
+from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.governance.identity import Token
 from memoranda.governance.policies import Floor
 from memoranda.governance.registry import PLATFORM_ADMIN, Agent, Team, Tenant, User
@@ -35,6 +35,7 @@ from memoranda.service.pipeline import told
 T = TypeVar("T")
 _AT_ONCE = 100
 _ADMIN, _OFFICER = "tenant_admin", "security_officer"
+EXAMPLE_TOKEN = "example"  # the name of the tokens that `memoranda serve --example` issues
 
 
 # Tenants
@@ -209,6 +210,13 @@ def issue_token(
 
     Everybody may have tokens of their own, and for the agents that they own; those of others are for an administrator.
     """
+
+    if name == EXAMPLE_TOKEN and desk.environment != "development":
+        raise InvalidInput(
+            "The name of a token cannot be `example`.",
+            why="Where a token of the example is in force, the service does not start.",
+            remedy="Name it by what it is for.",
+        )
 
     def issue() -> tuple[str, str]:
         own, who = caller.identity, user or caller.identity.user

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from memoranda.errors import ConfigRefused
+from memoranda.errors import ConfigRefused, InvalidInput
 from memoranda.faces.http import create_app
-from memoranda.faces.http.assembling import EXAMPLE_TOKEN, assemble
+from memoranda.faces.http.assembling import assemble
 from memoranda.faces.http.config import load
 from memoranda.faces.http.operator import operator
 from memoranda.governance.oidc import Oidc
@@ -102,12 +102,16 @@ def test_an_openbao_without_its_credentials_does_not_start(tmp_path: Path) -> No
 def test_a_token_of_the_example_starts_nothing_outside_development(tmp_path: Path) -> None:
     desk = assemble(load(None, settings(tmp_path)))
     admin.add_user(desk, operator(None), "admin", ("platform_admin",))
-    token_id, _ = admin.issue_token(desk, operator(None), user="admin", name=EXAMPLE_TOKEN)
+    token_id, _ = admin.issue_token(desk, operator(None), user="admin", name=admin.EXAMPLE_TOKEN)
     desk.close()
     strict = load(None, settings(tmp_path, EAI_ENVIRONMENT="production"))
     with pytest.raises(ConfigRefused, match="example"):
         assemble(strict)
-    desk = assemble(load(None, settings(tmp_path)))
+    desk = assemble(strict, serving=False)  # the operator, who is told to revoke it, can
     admin.revoke_token(desk, operator(None), token_id)
+    desk.close()
+    with pytest.raises(InvalidInput, match="example"):  # or anybody could keep the service from starting again
+        admin.issue_token(desk := assemble(strict), operator(None), user="admin", name=admin.EXAMPLE_TOKEN)
+    assert admin.issue_token(desk, operator(None), user="admin", name="examples")
     desk.close()
     assemble(strict).close()

@@ -135,6 +135,8 @@ def test_what_the_example_made_starts_nowhere_but_in_development(greeting: str, 
         assert refused.returncode == 2 and "token of the example" in refused.stderr
         example = command(*words, "--example", environment=environment)
         assert example.returncode == 2 and "development" in example.stderr
+        listed = command("admin", "token", "list", "--data", str(folder), environment=environment)
+        assert listed.returncode == 0, listed.stderr  # what the refusal says to do can be done
 
 
 def test_a_configuration_is_checked_without_starting(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def opened(args: argparse.Namespace) -> Iterator[Desk]:
     config = configured(args)
     from memoranda.faces.http.assembling import assemble
 
-    desk = assemble(config)
+    desk = assemble(config, serving=False)
     try:
         yield desk
     finally:

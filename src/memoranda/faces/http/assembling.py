@@ -12,16 +12,18 @@ from memoranda.faces.http.config import Config
 from memoranda.faces.http.metrics import CountedDecisions, Metrics
 from memoranda.governance.decisions import EmbeddedDecisions
 from memoranda.governance.sinks import STDOUT, open_sink
+from memoranda.service.admin import EXAMPLE_TOKEN
 from memoranda.service.opening import open_desk
 
 if TYPE_CHECKING:
     from memoranda.service.desk import Desk
 
-EXAMPLE_TOKEN = "example"  # the name of the tokens that `memoranda serve --example` issues
 
-
-def assemble(config: Config, metrics: Metrics | None = None) -> Desk:
+def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = True) -> Desk:
     """The desk of these settings.
+
+    Args:
+        serving: whether callers are answered. The operator, who revokes an example's token, does not serve anybody.
 
     Raises:
         ConfigRefused: a setting asks for what cannot be had, or an example's token is in force outside development.
@@ -44,7 +46,7 @@ def assemble(config: Config, metrics: Metrics | None = None) -> Desk:
     if config.oidc_issuer:
         desk = replace(desk, authenticators=(oidc(config, parts.egress, desk.database, desk.registry),))
     try:
-        if config.strict:
+        if config.strict and serving:
             _no_example(desk)
     except BaseException:
         desk.close()
@@ -59,5 +61,5 @@ def _no_example(desk: Desk) -> None:
                 raise ConfigRefused(
                     "The setting `data` is refused: a token of the example is in force there.",
                     why=f"The token {token.id} was made by `memoranda serve --example`.",
-                    remedy="Revoke it (`memoranda admin token revoke`), or use another folder.",
+                    remedy=f"Revoke it (`memoranda admin token revoke {token.id}`), or use another folder.",
                 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
-from memoranda.faces.http.assembling import EXAMPLE_TOKEN
 from memoranda.governance.identity import Identity
 from memoranda.service import admin
 from memoranda.service.caller import Caller
@@ -47,13 +46,13 @@ def first(desk: Desk, *, example: bool) -> Made:
     administrator = user = agent = ""
     if not desk.registry.users(None):
         admin.add_user(desk, platform, "admin", ("platform_admin",))
-        administrator = admin.issue_token(desk, platform, user="admin", name=EXAMPLE_TOKEN)[1]
+        administrator = admin.issue_token(desk, platform, user="admin", name=admin.EXAMPLE_TOKEN)[1]
     tenant, who, which = EXAMPLE
     if example and all(one.id != tenant for one in desk.registry.tenants()):
         admin.add_tenant(desk, platform, tenant, "An example")
         own = operator(tenant)
         admin.add_user(desk, own, who, ("tenant_admin", "developer", "security_officer", "auditor"))
         admin.add_agent(desk, own, which, "demo", owner=who)
-        user = admin.issue_token(desk, own, user=who, name=EXAMPLE_TOKEN)[1]
-        agent = admin.issue_token(desk, own, user=who, agent=which, name=EXAMPLE_TOKEN)[1]
+        user = admin.issue_token(desk, own, user=who, name=admin.EXAMPLE_TOKEN)[1]
+        agent = admin.issue_token(desk, own, user=who, agent=which, name=admin.EXAMPLE_TOKEN)[1]
     return Made(administrator, user, agent)

@@ -45,6 +45,8 @@ def test_no_agents_credential_administers(desk: Desk, caller: Made) -> None:
 def test_the_platform_makes_tenants_and_reads_none(desk: Desk, caller: Made, context: Context) -> None:
     root = caller(None, "root")
     admin.add_tenant(desk, root, "initech")
+    with pytest.raises(InvalidInput, match="no user yet"):
+        admin.first_token(desk, root, "initech", "peter")
     admin.add_user(desk, root, "peter", ("tenant_admin", "developer"), tenant="initech")
     _, secret = admin.first_token(desk, root, "initech", "peter")
     with pytest.raises(Forbidden):

@@ -249,7 +249,10 @@ def first_token(desk: Desk, caller: Caller, tenant: str, user: str) -> tuple[str
 
     def issue() -> tuple[str, str]:
         _may(caller, caller.identity.tenant is None and PLATFORM_ADMIN in caller.identity.roles)
-        if desk.tokens.list(tenant) or len(desk.registry.users(tenant)) != 1:
+        there = desk.registry.users(tenant)
+        if not there:
+            raise InvalidInput("This tenant has no user yet.", remedy="Add its first user, with `tenant_id`.")
+        if desk.tokens.list(tenant) or len(there) != 1:
             raise Forbidden("This tenant has its users and tokens already.", remedy="Ask the tenant's administrator.")
         return desk.tokens.issue(caller.context, tenant, user)
 

@@ -7,7 +7,7 @@ a person's own Home too. What lies elsewhere is not there: not for a search, not
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -39,7 +39,7 @@ from memoranda.engines.homes import Homes
 from memoranda.engines.items import items_of, scored_of
 from memoranda.engines.looking import changed, found, heads, in_place, keyset, missing, refuse_other_state
 from memoranda.engines.placing import circumstances, home_of, places_of, written_place
-from memoranda.errors import ChainConflict, Conflict, EngineUnavailable, InvalidInput
+from memoranda.errors import ChainConflict, Conflict, EngineUnavailable, Forbidden, InvalidInput
 from memoranda.index.rows import NoteRow
 from memoranda.notes.times import Interval, parse_instant
 from memoranda.operations import listing, recalling, remembering
@@ -176,15 +176,19 @@ class Builtin:
             return self._written(own, home, done.id, places)
 
     def update(
-        self, context: Context, where: OperationContext, item_id: str, change: UpdateRequest, *, if_match: str | None
-    ) -> Item:
+        self, context: Context, where: OperationContext, item_id: str, change: UpdateRequest, *, if_match: str | None,
+        retention_days: int | None = None, legal_hold: bool = False,
+    ) -> Item:  # fmt: skip
         places = places_of(where)
         with self._reading(context, where, places) as (own, space):
             home, head = found(own, space, item_id)
             refuse_other_state(home, head, if_match)
             meet(own, home, [head])  # its subject comes along
+            days = [days for days in (head.retention_days, retention_days) if days is not None]
+            kept: dict[str, object] = {"retention_days": min(days, default=None)}
+            kept |= {"legal_hold": True} if legal_hold else {}
             try:
-                done = remembering.update(own, space, head.id, change.content)
+                done = remembering.update(own, space, head.id, change.content, changes=kept)
             except ChainConflict as error:
                 raise changed(error) if if_match is not None else error from None
             return self._written(own, home, done.id, places)
@@ -227,18 +231,29 @@ class Builtin:
             Lasted(items[link.id], link.head, *_held(link.effective)) for link in links.values() if link.id in items
         )
 
-    def export(self, context: Context, where: OperationContext, scopes: Sequence[Scope], form: str) -> Exported:
+    def export(
+        self, context: Context, where: OperationContext, scopes: Sequence[Scope], form: str, *,
+        passes: Callable[[tuple[Item, ...]], Sequence[bool]] | None = None,
+    ) -> Exported:  # fmt: skip
         """What may be read of these scopes (none: all that may be read), as zip, ndjson or bundle.
 
-        RuleOfTwo; Forbidden for a bundle of a Home that ever held what may not be read.
+        `passes` says of items whether they are given out. RuleOfTwo; Forbidden for a bundle of a Home that ever held
+        what may not be read, or that holds what does not pass.
         """
         places = places_of(where, scopes)
         with self._reading(context, where, places) as (own, space):
             for home in space.homes():
                 home.refresh(own)
                 permitted(own, home, space.met(own, home), "export", None, {})
-            given = [one for home in space.homes() for one in self._given(own, home, places)]
+            every = [one for home in space.homes() for one in self._given(own, home, places)]
+            passing = [True] * len(every) if passes is None else passes(tuple(one.item for one in every))
+            given = [one for one, passed in zip(every, passing, strict=True) if passed]
             if form == "bundle":
+                if len(given) < len(every):
+                    raise Forbidden(
+                        "This Home cannot be given out whole.", why="It holds what the injection filter blocks.",
+                        remedy="Export as zip or as ndjson, or have a person export it.",
+                    )  # fmt: skip
                 with self._homes.whole(where.tenant, where.project) as whole:
                     if whole is None:
                         raise missing()

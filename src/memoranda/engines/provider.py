@@ -67,9 +67,13 @@ class MemoryEngine(Protocol):
     ) -> Listed: ...  # fmt: skip
 
     def update(
-        self, context: Context, where: OperationContext, item_id: str, change: UpdateRequest, *, if_match: str | None
-    ) -> Item:
-        """A new item that supersedes the head; PreconditionFailed when `if_match` is not the head's etag."""
+        self, context: Context, where: OperationContext, item_id: str, change: UpdateRequest, *, if_match: str | None,
+        retention_days: int | None = None, legal_hold: bool = False,
+    ) -> Item:  # fmt: skip
+        """A new item that supersedes the head; PreconditionFailed when `if_match` is not the head's etag.
+
+        It is kept as the head was, for `retention_days` at most, and held where `legal_hold` says so.
+        """
         ...
 
     def forget(self, context: Context, where: OperationContext, item_id: str, *, if_match: str | None) -> Gone: ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memoranda.engines.contract import CLASSIFICATION_ORDER, ISOLATIONS
+from memoranda.engines.contract import CLASSIFICATION_ORDER, ISOLATIONS, Policy
 from memoranda.errors import (
     CapabilityUnsupported,
     ClassificationRefused,
@@ -97,16 +97,21 @@ def within_policy(case: Case) -> None:
         case.desk, case.caller, case.agent, current, writes=case.operation in ("remember", "purge", "ingest_knowledge"),
         scope=case.scope, scopes=case.scopes, team=case.team, session=case.session,
     )  # fmt: skip
-    if case.kind is not None and case.kind not in policy.allowed_kinds:
+    refuse_unkept(policy, case.kind, case.classification)
+
+
+def refuse_unkept(policy: Policy, kind: str | None, classification: str | None) -> None:
+    """Forbidden or ClassificationRefused for what the policy keeps nothing of; None for what is not known yet."""
+    if kind is not None and kind not in policy.allowed_kinds:
         raise Forbidden(
-            f"Memories of the kind {case.kind} are not kept by this agent.",
+            f"Memories of the kind {kind} are not kept by this agent.",
             why=f"Its policy names {', '.join(policy.allowed_kinds) or 'none'}.",
             remedy="Use another kind, or ask an editor of the agent.",
         )
     highest = policy.max_classification
-    if case.classification is not None and _rank(case.classification) > _rank(highest):
+    if classification is not None and _rank(classification) > _rank(highest):
         raise ClassificationRefused(
-            f"What is {case.classification} is not kept by this agent.",
+            f"What is {classification} is not kept by this agent.",
             why=f"Its policy takes nothing above {highest}.",
             remedy="Keep it elsewhere, or ask an editor of the agent.",
         )

@@ -37,6 +37,7 @@ from memoranda.service.caller import Caller
 from memoranda.service.case import Case
 from memoranda.service.cursors import seal, unseal
 from memoranda.service.desk import Desk
+from memoranda.service.guards import refuse_unkept
 from memoranda.service.idempotency import once
 from memoranda.service.pipeline import perform
 from memoranda.service.places import writable
@@ -169,13 +170,23 @@ def _bare(item: Item) -> Item:
 
 def _withheld(case: Case, items: tuple[Item, ...]) -> tuple[Item, ...]:
     """Without the words that the filter blocks, for everybody but a person, who has to see them to decide."""
-    if case.caller.identity.kind == "user" or not any(item.content for item in items):
+    if case.caller.identity.kind == "user":
         return items
-    verdicts = _judged(case, [item.content or "" for item in items])
     return tuple(
-        item.model_copy(update={"content": None, "content_withheld": True}) if verdict.blocked else item
-        for item, verdict in zip(items, verdicts, strict=True)
+        item.model_copy(update=less | {"content_withheld": True}) if less else item
+        for item, less in zip(items, _blocked(case, items), strict=True)
     )
+
+
+def _blocked(case: Case, items: tuple[Item, ...]) -> list[dict[str, object]]:
+    """Of each item what the filter blocks, as the fields without it: its content, or what names it."""
+    texts = [text for item in items for text in (item.content or "", "\n".join((item.subject or "", *item.sources)))]
+    verdicts = iter(_judged(case, texts) if any(map(str.strip, texts)) else [Verdict(False)] * len(texts))
+    found = []
+    for content, names in zip(verdicts, verdicts, strict=True):
+        less: dict[str, object] = {"content": None} if content.blocked else {}
+        found.append(less | ({"subject": None, "sources": ()} if names.blocked else {}))
+    return found
 
 
 def get(
@@ -205,7 +216,13 @@ def update(
     case = Case(desk, caller, "update", agent_id, session=session_id, fields=(("content", change.content),))
 
     def supersede(case: Case) -> Item:
-        return case.engine.update(case.context, _to_change(case), item_id, change, if_match=if_match)
+        where, policy = _to_change(case), case.policy.policy
+        head = case.engine.get(case.context, where, item_id)
+        refuse_unkept(policy, head.kind, head.classification)  # what it takes over is kept anew
+        return case.engine.update(
+            case.context, where, item_id, change, if_match=if_match, retention_days=policy.retention_days,
+            legal_hold=policy.legal_hold,
+        )  # fmt: skip
 
     def done() -> Item:
         return perform(case, supersede, items=lambda item: (item.id, *item.supersedes))
@@ -287,11 +304,15 @@ def history(desk: Desk, caller: Caller, agent_id: str, item_id: str, *, session_
 def export(
     desk: Desk, caller: Caller, agent_id: str, asked: ExportRequest, *, session_id: str | None = None
 ) -> Exported:
-    """What the caller may read of the scopes, as files: a zip that opens as a Home, lines of JSON, or a Git bundle."""
+    """What the caller may read of the scopes, as files: a zip that opens as a Home, lines of JSON, or a Git bundle.
+
+    An agent is given none of what the filter blocks, and so no bundle of a Home that holds it.
+    """
     case = Case(desk, caller, "export", agent_id, scopes=asked.scopes, session=session_id)
 
     def give(case: Case) -> Exported:
-        return desk.builtin.export(case.context, case.where, asked.scopes, asked.format)
+        passes = None if caller.identity.kind == "user" else lambda items: [not less for less in _blocked(case, items)]
+        return desk.builtin.export(case.context, case.where, asked.scopes, asked.format, passes=passes)
 
     return perform(case, give, items=lambda exported: [note["id"] for note in exported.manifest.get("notes", ())])
 

@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from memoranda.service.desk import Desk
+from memoranda.state.tables import sessions
 
 from .standing_in import Events
 
@@ -91,3 +95,30 @@ def test_a_person_has_no_agents_tools_and_errors_repeat_nothing(client: TestClie
     ):
         failed = tool(client, auth, name, **arguments)
         assert failed["isError"] and PLANTED not in str(failed) and "hunter2" not in str(failed)
+
+
+@pytest.mark.parametrize("session", ["x" * 129, "a b", "\u0000", ""])
+def test_a_session_that_is_none_is_refused_before_anything_is_bound_to_it(
+    client: TestClient, auth: Header, desk: Desk, session: str
+) -> None:
+    for name, arguments in (
+        ("nas_read", {"uri": "mem_0000000000000000"}),
+        ("nas_forget", {"id": "mem_0000000000000000"}),
+    ):
+        refused = tool(client, auth, name, session=session, **arguments)
+        assert refused["isError"] and refused["structuredContent"]["code"] == "memory_invalid"
+    with desk.database.read("acme") as connection:
+        bound = connection.execute(select(sessions.c.id).where(sessions.c.id == session)).all()
+    assert bound == []
+
+
+def test_an_identity_in_the_address_is_refused_on_record(client: TestClient, auth: Header, events: Events) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    for query, code in (
+        ("tenant_id=umbrella", "memory_forbidden"),
+        ("User=zoe", "memory_forbidden"),
+        ("x=1", "memory_invalid"),
+    ):
+        answer = client.post(f"/mcp?{query}", json=message, headers={**auth, **ACCEPT})
+        assert answer.json()["code"] == code
+    assert [event.operation for event in events("acme")[:2]] == ["claim", "claim"]

@@ -67,17 +67,7 @@ class Call(Generic[B]):
             request_id = self.request.state.request_id
             caller = authenticate(self.desk, context, bearer(self.request), request_id)
             refuse_headers(self.desk, caller, self.request)
-            known = _parameters(self.request)
-            sent = [name for name, _ in self.request.query_params.multi_items()]
-            strange = [name for name in sent if name not in known]
-            for name in strange:
-                if name.lower() in CLAIMS:
-                    value = self.request.query_params[name]
-                    refuse_claims(self.desk, caller, {CLAIMS[name.lower()]: value})
-            if strange:
-                raise unknown_field(strange[0], part="query parameter")
-            if len(set(sent)) < len(sent):
-                raise InvalidInput("A query parameter came twice.", remedy="Send each once.")
+            refuse_parameters(self.desk, caller, self.request, _parameters(self.request))
             self._caller = caller
         return self._caller
 
@@ -112,6 +102,22 @@ def refuse_headers(desk: Desk, caller: Caller, request: Request) -> None:
     for name, value in request.headers.items():
         if name in HEADERS:
             refuse_claims(desk, caller, {HEADERS[name]: value})
+
+
+def refuse_parameters(desk: Desk, caller: Caller, request: Request, known: frozenset[str]) -> None:
+    """Refuses query parameters that are not known, that came twice, or, on record, that claim what is not the caller's.
+
+    Forbidden, InvalidInput.
+    """
+    sent = [name for name, _ in request.query_params.multi_items()]
+    strange = [name for name in sent if name not in known]
+    for name in strange:
+        if name.lower() in CLAIMS:
+            refuse_claims(desk, caller, {CLAIMS[name.lower()]: request.query_params[name]})
+    if strange:
+        raise unknown_field(strange[0], part="query parameter")
+    if len(set(sent)) < len(sent):
+        raise InvalidInput("A query parameter came twice.", remedy="Send each once.")
 
 
 def bearer(request: Request) -> str | None:

@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 from memoranda import __version__
 from memoranda.context import Context, system_clock
 from memoranda.errors import MemorandaError
-from memoranda.faces.http.calls import bearer, refuse_headers
+from memoranda.faces.http.calls import bearer, refuse_headers, refuse_parameters
 from memoranda.faces.http.mcp.tools import FORGET, TOOLS, call
 from memoranda.faces.http.problems import respond
 from memoranda.service.caller import Caller, authenticate
@@ -95,6 +95,7 @@ class _Endpoint:
         context = Context(user="-", agent="-", clock=system_clock, random=os.urandom, deadline=state.deadline)
         caller = authenticate(self._app.state.desk, context, bearer(request), state.request_id)
         refuse_headers(self._app.state.desk, caller, request)
+        refuse_parameters(self._app.state.desk, caller, request, frozenset())
         return caller
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memoranda.engines import contract as c
 from memoranda.errors import Forbidden, InvalidInput, MemorandaError
@@ -22,6 +22,7 @@ from memoranda.service.desk import Desk
 from memoranda.trust.envelope import NOTICE, Envelope
 
 M = TypeVar("M", bound=BaseModel)
+_SESSION_ID: TypeAdapter[str] = TypeAdapter(c.SessionId)
 _SESSION = {"type": "string", "description": "The run that this belongs to, if your host names one."}
 
 
@@ -105,7 +106,7 @@ def _recall(desk: Desk, caller: Caller, agent: str, given: dict[str, Any]) -> An
 
 
 def _read(desk: Desk, caller: Caller, agent: str, given: dict[str, Any]) -> Answer:
-    item = memories.get(desk, caller, agent, given["uri"], session_id=given.get("session"))
+    item = memories.get(desk, caller, agent, given["uri"], session_id=_session(given))
     envelope = Envelope(desk.keys.get("envelope", caller.identity.tenant or "-"))
     labels = {"state": item.state, "trust": item.trust, "taint": ",".join(item.taint)}
     text = envelope.wrap(item.id, item.scope, item.content or "", labels, "; ".join(item.sources))
@@ -113,13 +114,23 @@ def _read(desk: Desk, caller: Caller, agent: str, given: dict[str, Any]) -> Answ
 
 
 def _forget(desk: Desk, caller: Caller, agent: str, given: dict[str, Any]) -> Answer:
-    gone = memories.forget(desk, caller, agent, given["id"], session_id=given.get("session"))
+    gone = memories.forget(desk, caller, agent, given["id"], session_id=_session(given))
     return Answer("\n".join([f"Forgotten: {gone.id}.", *gone.remains]), gone.model_dump(mode="json"))
 
 
 _WORK: dict[str, Callable[[Desk, Caller, str, dict[str, Any]], Answer]] = {
     "nas_remember": _remember, "nas_recall": _recall, "nas_read": _read, "nas_forget": _forget,
 }  # fmt: skip
+
+
+def _session(given: Mapping[str, Any]) -> str | None:
+    """The session that came with a call, in the form that the contract has for it."""
+    if (session := given.get("session")) is None:
+        return None
+    try:
+        return str(_SESSION_ID.validate_python(session, strict=True))
+    except ValidationError as error:
+        raise invalid([{**one, "loc": ("session",)} for one in error.errors(include_url=False)]) from None
 
 
 def _made(model: type[M], given: Mapping[str, Any], **named: str) -> M:

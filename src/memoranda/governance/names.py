@@ -9,19 +9,24 @@ from typing import get_args
 from memoranda.context import Context
 from memoranda.engines.contract import Name
 from memoranda.errors import InvalidInput
+from memoranda.operations.admission import refuse_secrets
 from memoranda.state.tables import PLATFORM
 
 _NAME = re.compile(get_args(Name)[1].pattern)
 
 
 def checked(what: str, name: str) -> str:
-    """The name as it is; InvalidInput when the contract has no such names. `what` says whose it is."""
+    """The name as it is; InvalidInput when the contract has no such names, SecretRefused for one that is a secret.
+
+    `what` says whose it is. Names stand in the audit, in logs and in errors.
+    """
     if _NAME.fullmatch(name) is None:
         raise InvalidInput(
             f"{what}: not a possible name.",
             why="A name begins with a letter or a digit, goes on with these and . _ @ + -, and has at most 64 of them.",
             remedy="Choose another name.",
         )
+    refuse_secrets([(what, name)])
     return name
 
 

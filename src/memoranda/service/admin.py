@@ -28,6 +28,7 @@ from memoranda.governance.relations import (
     user_name,
 )
 from memoranda.notes.times import parse_instant
+from memoranda.operations.admission import refuse_secrets
 from memoranda.service.caller import Caller, actor
 from memoranda.service.desk import Desk
 from memoranda.service.pipeline import told
@@ -46,6 +47,7 @@ def add_tenant(desk: Desk, caller: Caller, tenant: str, name: str = "", organiza
 
     def add() -> Tenant:
         _may(caller, PLATFORM_ADMIN in caller.identity.roles)
+        refuse_secrets([("name", name)])
         made = desk.registry.add_tenant(caller.context, tenant, name, organization)
         desk.relations.write(add=tuples_of_tenant(tenant))
         return made
@@ -156,6 +158,7 @@ def add_agent(desk: Desk, caller: Caller, agent: str, project: str, owner: str |
 
     def add() -> Agent:
         tenant = _own(caller, _ADMIN, "developer")
+        refuse_secrets([("name", name)])
         before = next((one for one in desk.registry.agents(tenant) if one.id == agent), None)
         who = owner or caller.identity.user
         if _ADMIN not in caller.identity.roles:
@@ -220,6 +223,7 @@ def issue_token(
 
     def issue() -> tuple[str, str]:
         own, who = caller.identity, user or caller.identity.user
+        refuse_secrets([("name", name)])
         if own.tenant is None:
             _may(caller, who == own.user or PLATFORM_ADMIN in own.roles)
         elif agent is not None:

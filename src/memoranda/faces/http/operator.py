@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
 from memoranda.governance.identity import Identity
+from memoranda.governance.names import checked
 from memoranda.service import admin
 from memoranda.service.caller import Caller
 from memoranda.values import dataclass
@@ -20,7 +21,12 @@ _TENANT = frozenset({"tenant_admin", "developer", "security_officer", "auditor"}
 
 
 def operator(tenant: str | None) -> Caller:
-    """The caller at the machine: an administrator of the tenant, or without one of the platform. Reads no memory."""
+    """The caller at the machine: an administrator of the tenant, or without one of the platform. Reads no memory.
+
+    InvalidInput, SecretRefused: no tenant can be called so. What is on record must be a name and nothing else.
+    """
+    if tenant is not None:
+        checked("tenant", tenant)
     identity = Identity(
         tenant=tenant, kind="user", user=OPERATOR, agent=None, roles=_PLATFORM if tenant is None else _TENANT,
         organization=None, token_id=None,

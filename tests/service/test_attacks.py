@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from memoranda.engines.contract import ExportRequest, Item, RememberRequest, UpdateRequest
-from memoranda.errors import ClassificationRefused, Forbidden
-from memoranda.service import memories
+from memoranda.errors import ClassificationRefused, Conflict, Forbidden
+from memoranda.faces.http.operator import operator
+from memoranda.service import admin, memories
 from memoranda.service.caller import Caller
 from memoranda.service.desk import Desk
 
@@ -65,3 +66,19 @@ def test_what_the_filter_blocks_reaches_no_agent_by_a_subject_a_source_or_an_exp
         memories.export(desk, cleo, "cleo", ExportRequest(format="bundle"))
     person = memories.export(desk, ana, "cleo", ExportRequest(format="ndjson"))
     assert len(person.manifest["notes"]) == 3  # who decides has to see them
+
+
+def test_a_platform_administrator_reads_no_memory_by_taking_a_tenant_away_and_making_it_again(
+    desk: Desk, caller: Made
+) -> None:
+    root = caller(None, "root")
+    memories.remember(desk, caller("globex", "zoe"), "cleo", RememberRequest(content="Hers alone."))
+    admin.remove_tenant(desk, root, "globex")
+    with pytest.raises(Conflict, match="before"):
+        admin.add_tenant(desk, root, "globex")
+    admin.add_tenant(desk, root, "initech")
+    with pytest.raises(Conflict):
+        admin.add_tenant(desk, root, "initech")
+    admin.remove_tenant(desk, root, "initech")
+    admin.add_tenant(desk, root, "initech")  # nothing was kept under this name
+    admin.add_tenant(desk, operator(None), "globex")  # who has the disk may put it back

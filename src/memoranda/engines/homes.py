@@ -79,6 +79,10 @@ class Homes:
         tenants = self.folder / "homes" / _named(tenant)
         return tenants / "tenant" if project is None else tenants / "projects" / _named(project)
 
+    def has(self, tenant: str) -> bool:
+        """Whether any Home of this tenant lies here, open or not."""
+        return self.root_of(tenant, None).parent.exists()
+
     # Using them
 
     @contextmanager

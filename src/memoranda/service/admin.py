@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from memoranda.errors import Forbidden, InvalidInput, NotFound
+from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.governance.identity import Token
 from memoranda.governance.policies import Floor
 from memoranda.governance.registry import PLATFORM_ADMIN, Agent, Team, Tenant, User
@@ -43,11 +43,21 @@ EXAMPLE_TOKEN = "example"  # the name of the tokens that `memoranda serve --exam
 
 
 def add_tenant(desk: Desk, caller: Caller, tenant: str, name: str = "", organization: str | None = None) -> Tenant:
-    """A new customer."""
+    """A new customer. Conflict where memories of an earlier one of this name lie: whoever got the name would read them.
+
+    At the machine itself a tenant may be put back; a platform administrator reads no memory, and so not by this either.
+    """
 
     def add() -> Tenant:
         _may(caller, PLATFORM_ADMIN in caller.identity.roles)
         refuse_secrets([("name", name)])
+        known = any(one.id == tenant for one in desk.registry.tenants())
+        if not known and not caller.context.person and desk.homes.has(tenant):
+            raise Conflict(
+                "A tenant of this name was here before, and its memories still are.",
+                why="Whoever gets the name would read them.",
+                remedy="Choose another name, or have who runs the service put it back: `memoranda admin tenant`.",
+            )
         made = desk.registry.add_tenant(caller.context, tenant, name, organization)
         desk.relations.write(add=tuples_of_tenant(tenant))
         return made

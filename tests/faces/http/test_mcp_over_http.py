@@ -122,3 +122,9 @@ def test_an_identity_in_the_address_is_refused_on_record(client: TestClient, aut
         answer = client.post(f"/mcp?{query}", json=message, headers={**auth, **ACCEPT})
         assert answer.json()["code"] == code
     assert [event.operation for event in events("acme")[:2]] == ["claim", "claim"]
+
+
+def test_no_stream_is_opened_that_would_outlive_its_token(client: TestClient, auth: Header) -> None:
+    for method in ("GET", "DELETE", "PUT", "HEAD"):
+        answer = client.request(method, "/mcp", headers={**auth, "accept": "text/event-stream"})
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

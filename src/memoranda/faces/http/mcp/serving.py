@@ -57,7 +57,9 @@ def install(app: FastAPI, config: Config) -> None:
             document["authorization_servers"] = [config.oidc_issuer]
         return JSONResponse(document)
 
-    app.router.routes.append(Route(PATH, _Endpoint(app, f"{base}{METADATA}{PATH}"), include_in_schema=False))
+    endpoint = _Endpoint(app, f"{base}{METADATA}{PATH}")
+    # Nothing is ever sent unasked, so there is no GET: its stream would stay open when its token no longer counts.
+    app.router.routes.append(Route(PATH, endpoint, methods=["POST"], include_in_schema=False))
     for path in (METADATA, f"{METADATA}{PATH}"):
         app.router.routes.append(Route(path, metadata, methods=["GET"], include_in_schema=False))
 

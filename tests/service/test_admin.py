@@ -206,3 +206,19 @@ def test_who_holds_more_than_goes_into_one_write_loses_all_of_it(desk: Desk, cal
         desk.relations.write(add=[Tuple("user:acme/kim", "viewer", f"agent:acme/a{n}")])
     admin.remove_user(desk, ana, "kim")
     assert desk.relations.read(user="user:acme/kim") == []
+
+
+def test_with_another_owner_the_agent_acts_for_the_former_one_no_more(
+    desk: Desk, caller: Made, context: Context
+) -> None:
+    ana, bob = caller("acme", "ana"), caller("acme", "bob")
+    _, his = admin.issue_token(desk, bob, agent="max")
+    _, hers = admin.issue_token(desk, ana, agent="max")
+    admin.add_agent(desk, ana, "max", "shop", owner="bob")  # the same owner: nothing ends
+    memories.list_items(desk, authenticate(desk, context, his), "max")
+    admin.add_agent(desk, ana, "max", "shop", owner="ana")
+    with pytest.raises(Unauthenticated):
+        authenticate(desk, context, his)
+    memories.list_items(desk, authenticate(desk, context, hers), "max")
+    with pytest.raises(Forbidden):
+        memories.list_items(desk, bob, "max")

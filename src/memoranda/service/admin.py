@@ -164,7 +164,10 @@ def remove_team(desk: Desk, caller: Caller, team: str) -> None:
 
 
 def add_agent(desk: Desk, caller: Caller, agent: str, project: str, owner: str | None = None, name: str = "") -> Agent:
-    """A new agent, or the same one with another project, owner or name. A developer adds agents of their own."""
+    """A new agent, or the same one with another project, owner or name. A developer adds agents of their own.
+
+    With another owner the tokens end by which the agent acted for the former one.
+    """
 
     def add() -> Agent:
         tenant = _own(caller, _ADMIN, "developer")
@@ -176,6 +179,10 @@ def add_agent(desk: Desk, caller: Caller, agent: str, project: str, owner: str |
         wanted = tuples_of_agent(tenant, agent, who)
         held = desk.relations.read(object=agent_name(tenant, agent))
         _take(desk, [one for one in held if one.relation == "owner" and one not in wanted])
+        if before is not None and before.owner != who:
+            for token in desk.tokens.list(tenant):
+                if token.agent == agent and token.user == before.owner and token.revoked_at is None:
+                    desk.tokens.revoke(caller.context, tenant, token.id)
         made = desk.registry.add_agent(caller.context, tenant, agent, project, who, name)
         desk.relations.write(add=wanted)
         return made

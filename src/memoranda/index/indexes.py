@@ -36,7 +36,7 @@ from memoranda.index.vectors import VectorIndex
 from memoranda.notes.times import format_instant
 
 if TYPE_CHECKING:
-    from memoranda.index.reader import LimitedCatalog
+    from memoranda.index.limited import LimitedCatalog
 
 _WORTHWHILE = 2048  # documents that are embedded ahead together, so that they make whole chunks
 MODELS = "models"  # the directory of `.memoranda/` for what models need and no index is

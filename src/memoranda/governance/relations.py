@@ -96,6 +96,11 @@ def agent_name(tenant: str, agent: str) -> str:
     return f"agent:{tenant}/{agent}"
 
 
+def team_name(tenant: str, team: str) -> str:
+    """A team of a tenant; its people are this with `#member` behind it."""
+    return f"team:{tenant}/{team}"
+
+
 def tuples_of_tenant(tenant: str) -> tuple[Tuple, ...]:
     """What makes the roles of a tenant count in it; written once, when it is added."""
     return tuple(Tuple(f"role:{tenant}/{role}#assignee", of, f"tenant:{tenant}") for role, of in _OF_TENANT)
@@ -115,7 +120,7 @@ def tuples_of_roles(tenant: str, user: str, roles: Iterable[str]) -> tuple[Tuple
 
 def tuple_of_member(tenant: str, team: str, user: str) -> Tuple:
     """A person in a team."""
-    return Tuple(user_name(tenant, user), "member", f"team:{tenant}/{team}")
+    return Tuple(user_name(tenant, user), "member", team_name(tenant, team))
 
 
 # What holds for both implementations

@@ -22,6 +22,7 @@ from memoranda.governance.registry import PLATFORM_ADMIN, Agent, Team, Tenant, U
 from memoranda.governance.relations import (
     Tuple,
     agent_name,
+    team_name,
     tuple_of_member,
     tuples_of_agent,
     tuples_of_tenant,
@@ -85,7 +86,7 @@ def remove_tenant(desk: Desk, caller: Caller, tenant: str) -> None:
         for agent in desk.registry.agents(tenant):
             _take(desk, desk.relations.read(object=agent_name(tenant, agent.id)))
         for team in desk.registry.teams(tenant):
-            _take(desk, desk.relations.read(object=f"team:{tenant}/{team.id}"))
+            _take(desk, desk.relations.read(object=team_name(tenant, team.id)))
         _take(desk, tuples_of_tenant(tenant))
         desk.registry.remove_tenant(tenant)
 
@@ -136,7 +137,7 @@ def add_team(desk: Desk, caller: Caller, team: str, members: tuple[str, ...] = (
     def add() -> Team:
         tenant = _own(caller, _ADMIN)
         wanted = [tuple_of_member(tenant, team, user) for user in sorted(set(members))]
-        held = desk.relations.read(object=f"team:{tenant}/{team}")
+        held = desk.relations.read(object=team_name(tenant, team))
         _take(desk, [one for one in held if one not in wanted])
         made = desk.registry.add_team(caller.context, tenant, team, members)
         desk.relations.write(add=wanted)
@@ -152,8 +153,8 @@ def teams(desk: Desk, caller: Caller) -> Sequence[Team]:
 def remove_team(desk: Desk, caller: Caller, team: str) -> None:
     def remove() -> None:
         tenant = _own(caller, _ADMIN)
-        held = desk.relations.read(object=f"team:{tenant}/{team}")
-        granted = desk.relations.read(user=f"team:{tenant}/{team}#member")
+        held = desk.relations.read(object=team_name(tenant, team))
+        granted = desk.relations.read(user=f"{team_name(tenant, team)}#member")
         _take(desk, [*held, *granted])
         desk.registry.remove_team(tenant, team)
 
@@ -230,7 +231,6 @@ def issue_token(
 
     Everybody may have tokens of their own, and for the agents that they own; those of others are for an administrator.
     """
-
     if name == EXAMPLE_TOKEN and desk.environment != "development":
         raise InvalidInput(
             "The name of a token cannot be `example`.",
@@ -243,10 +243,9 @@ def issue_token(
         refuse_secrets([("name", name)])
         if own.tenant is None:
             _may(caller, who == own.user or PLATFORM_ADMIN in own.roles)
-        elif agent is not None:
-            _mine(desk, caller, agent)
-            _may(caller, who == own.user or _ADMIN in own.roles)
         else:
+            if agent is not None:
+                _mine(desk, caller, agent)
             _may(caller, who == own.user or _ADMIN in own.roles)
         narrowed, until = roles, expires_at
         if who == own.user:  # a narrowed token makes no wider one, and none that outlives it

@@ -9,6 +9,7 @@ from memoranda.context import Context
 from memoranda.errors import Forbidden, MemorandaError, Unauthenticated
 from memoranda.governance.audit import AuditEvent, Outcome
 from memoranda.governance.identity import PREFIX, Identity
+from memoranda.governance.relations import agent_name, user_name
 from memoranda.service.desk import Desk
 
 
@@ -56,8 +57,10 @@ def _by_others(desk: Desk, context: Context, bearer: str) -> Identity:
 
 def actor(identity: Identity) -> str:
     """How relations name the caller: `user:acme/ana`, `agent:acme/cleo`."""
-    name = identity.agent if identity.kind == "agent" else identity.user
-    return f"{'agent' if identity.kind == 'agent' else 'user'}:{identity.tenant or '-'}/{name}"
+    tenant = identity.tenant or "-"
+    if identity.kind == "agent" and identity.agent is not None:
+        return agent_name(tenant, identity.agent)
+    return user_name(tenant, identity.user)
 
 
 def credential(identity: Identity) -> str:

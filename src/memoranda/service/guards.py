@@ -18,7 +18,7 @@ from memoranda.errors import (
     PersonalDataRefused,
 )
 from memoranda.governance.decisions import Package
-from memoranda.governance.relations import tuples_of_roles
+from memoranda.governance.relations import agent_name, tuples_of_roles
 from memoranda.operations.admission import refuse_secrets
 from memoranda.service.caller import actor
 from memoranda.service.case import Case
@@ -64,7 +64,7 @@ def related(case: Case) -> None:
     itself = identity.kind == "agent" and identity.agent == case.agent.id
     if itself and case.relation == "can_invoke":
         return
-    target = f"agent:{case.tenant}/{case.agent.id}"
+    target = agent_name(case.tenant, case.agent.id)
     held = tuples_of_roles(case.tenant, identity.user, identity.roles) if identity.kind == "user" else ()
     if not case.desk.relations.check(actor(identity), case.relation, target, held):
         raise Forbidden(

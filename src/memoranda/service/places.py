@@ -38,7 +38,7 @@ def where_of(
         InvalidInput: a scope that needs a session or a team, and none was named.
     """
     policy, user = current.policy, caller.identity.user
-    teams = frozenset(policy.teams) & desk.registry.teams_of(agent.tenant, user)
+    teams = _teams(desk, agent, current, user)
     if team is not None and team not in teams:
         raise Forbidden(
             "This team is not open to this call.",
@@ -55,7 +55,7 @@ def where_of(
     elif scope is not None:
         _allowed(scope, policy.read_scopes, current, "read")
         scopes = (scope,)
-    read = scopes or tuple(s for s in policy.read_scopes if MODE_OF[s] in policy.modes and _open(s, current))
+    read = scopes or _usable(policy.read_scopes, current)
     places = dict.fromkeys(
         place for s in read for place in _places(desk, agent, s, user, teams if team is None else {team}, session)
     )
@@ -70,13 +70,20 @@ def writable(
 ) -> tuple[Place, ...]:
     """All places that this caller may write to through this agent: where items may be changed and forgotten."""
     policy, user = current.policy, caller.identity.user
-    teams = frozenset(policy.teams) & desk.registry.teams_of(agent.tenant, user)
+    teams = _teams(desk, agent, current, user)
     return tuple(
-        place
-        for scope in policy.write_scopes
-        if MODE_OF[scope] in policy.modes and _open(scope, current)
-        for place in _own(agent, scope, user, teams, session)
+        place for scope in _usable(policy.write_scopes, current) for place in _own(agent, scope, user, teams, session)
     )
+
+
+def _teams(desk: Desk, agent: Agent, current: PolicyVersion, user: str) -> frozenset[str]:
+    """The teams that the policy names and the user belongs to."""
+    return frozenset(current.policy.teams) & desk.registry.teams_of(agent.tenant, user)
+
+
+def _usable(scopes: tuple[Scope, ...], current: PolicyVersion) -> tuple[Scope, ...]:
+    """Those of these scopes whose mode is active and which are open."""
+    return tuple(s for s in scopes if MODE_OF[s] in current.policy.modes and _open(s, current))
 
 
 def _allowed(scope: Scope, scopes: tuple[Scope, ...], current: PolicyVersion, done: str) -> None:

@@ -63,6 +63,8 @@ class Watched:
 class Recording:
     """Decisions that tell what was asked, and say no to one operation."""
 
+    shipped = True
+
     def __init__(self, told: list[str], refused: str = "") -> None:
         self._inner, self._told, self._refused = EmbeddedDecisions(), told, refused
 

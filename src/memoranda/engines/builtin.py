@@ -291,6 +291,12 @@ class Builtin:
                 raise changed(error) from error
             return self._written(own, home, head.id, places)
 
+    def met(self, context: Context, where: OperationContext) -> tuple[str, ...]:
+        """What the session of this call has met by now, as labels. Nothing is made or written."""
+        with self._reading(context, where, {}) as (own, space):
+            homes = space.homes()
+            return space.met(own, homes[0]).taint.labels if homes else ()
+
     def taint(self, context: Context, where: OperationContext, reason: str) -> tuple[str, ...]:
         """The session of this call has met something from outside; what it has met by now, as labels. Durable."""
         with self._reading(context, where, places_of(where), write="project") as (own, space):

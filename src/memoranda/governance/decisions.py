@@ -35,6 +35,15 @@ class Decision:
 class Decisions(Protocol):
     """What decides. ComponentUnavailable where it does not answer; nothing but an answer allows."""
 
+    @property
+    def shipped(self) -> bool:
+        """Whether the policies are known to be those that are shipped.
+
+        These ask for no taint, and for personal data only where the agent's policy refuses it; whoever asks them need
+        not find out more. Others may look at everything in the input.
+        """
+        ...
+
     def decide(self, package: Package, input: Mapping[str, Any]) -> Decision:
         """The decision on this input document."""
         ...
@@ -77,7 +86,9 @@ def decision_of(answer: object, policy: str) -> Decision:
 
 
 class Opa:
-    """An OPA server that was given the shipped policies, asked by its REST interface."""
+    """An OPA server that was given the shipped policies, and maybe more, asked by its REST interface."""
+
+    shipped = False
 
     def __init__(
         self, egress: Egress, url: str, *, token: Callable[[], Secret] | None = None, timeout: float = 2.0
@@ -126,6 +137,7 @@ class EmbeddedDecisions:
     def __init__(self, policies: Path | None = None) -> None:
         self._policies = policies_in(policies) if policies else shipped_policies()
         together = "\0".join(f"{name}\0{text}" for name, text in self._policies.items())
+        self.shipped = self._policies == shipped_policies() if policies else True
         self._digest = hashlib.sha256(together.encode()).hexdigest()[:12]
         self._threads = threading.local()
         _KEPT.append(self._threads)

@@ -23,8 +23,9 @@ WRITES = frozenset([*_CHANGES.split(), "put_policy", "restore_policy"])  # every
 class Case:
     """What is asked of an agent's memory.
 
-    `fields` are the (name, text) pairs that would be kept, for the guards that look for secrets and personal data. The
-    second half is filled in by the guards, in their order; an operation reads it once all have passed.
+    `fields` are the (name, text) pairs that would be kept, for the guards that look for secrets and personal data;
+    `labels` is what else of the request a decision is told. The second half is filled in by the guards, in their order;
+    an operation reads it once all have passed.
     """
 
     desk: Desk
@@ -40,6 +41,8 @@ class Case:
     classification: str | None = None
     fields: tuple[tuple[str, str], ...] = ()
     people_only: bool = False
+    labels: dict[str, object] = field(default_factory=dict)
+    personal_data: bool = False
 
     known_agent: Agent | None = None
     known_policy: PolicyVersion | None = None

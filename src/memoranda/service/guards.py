@@ -173,11 +173,15 @@ def no_secrets(case: Case) -> None:
 
 
 def no_personal_data(case: Case) -> None:
-    """No personal data where the policy has `allow_personal_data` false."""
-    if case.policy.policy.allow_personal_data:
-        return
+    """No personal data where the policy has `allow_personal_data` false; where it may be kept, whether there is any."""
+    allowed = case.policy.policy.allow_personal_data
+    if allowed and case.desk.decisions.shipped:
+        return  # nobody asks, and to look for it is the dearest of all guards
     for name, text in case.fields:
         for found in find_personal(text):
+            if allowed:
+                case.personal_data = True
+                return
             raise PersonalDataRefused(
                 f"The {name} holds what looks like personal data, and the agent's policy is to keep none.",
                 why=f"It is taken for {found.kind.replace('_', ' ')} at line {found.line}, column {found.column}.",
@@ -208,10 +212,18 @@ def _input(case: Case) -> dict[str, object]:
         "kind": case.kind, "classification": case.classification, "roles": sorted(identity.roles),
         "actor_kind": identity.kind, "scopes": list(case.scopes),
         "engine": case.instance.provider, "isolation": case.instance.isolation,
-        "personal_data": False,
-        "taint": [], "policy": case.policy.policy.model_dump(mode="json"), "frozen": agent.frozen,
-        "size": sum(len(text) for _, text in case.fields), "request_id": case.caller.request_id,
+        "personal_data": case.personal_data, "taint": _taint(case),
+        "policy": case.policy.policy.model_dump(mode="json"), "frozen": agent.frozen,
+        "size": sum(len(text) for _, text in case.fields), "request_id": case.caller.request_id, **case.labels,
     }  # fmt: skip
+
+
+def _taint(case: Case) -> list[str]:
+    """What the caller's session has met, and what a memory that would be kept says of itself; where anybody asks."""
+    if case.desk.decisions.shipped:
+        return []
+    met = case.desk.builtin.met(case.context, case.where)
+    return sorted({*met, *(("external",) if case.labels.get("origin") == "external" else ())})
 
 
 SERVICE_GUARDS: tuple[Guard, ...] = (

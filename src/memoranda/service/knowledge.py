@@ -32,6 +32,7 @@ def ingest(desk: Desk, caller: Caller, agent_id: str, new: IngestRequest) -> Dat
     case = Case(
         desk, caller, "ingest_knowledge", agent_id, scope=new.scope, team=new.team, classification=new.classification,
         fields=tuple(("text", text) for text in new.texts),
+        labels={"legal_hold": new.legal_hold, "builds_graph": new.build_graph},
     )  # fmt: skip
 
     def keep(case: Case) -> Dataset:
@@ -64,7 +65,7 @@ def build_graph(desk: Desk, caller: Caller, agent_id: str, asked: GraphRequest) 
 
 def search_graph(desk: Desk, caller: Caller, agent_id: str, asked: GraphSearchRequest) -> GraphFound:
     """Passages of datasets for a question."""
-    case = Case(desk, caller, "search_graph", agent_id)
+    case = Case(desk, caller, "search_graph", agent_id, labels={"search_type": asked.search_type})
 
     def search(case: Case) -> GraphFound:
         return _engine(case).search_graph(case.context, case.where, asked)

@@ -55,6 +55,7 @@ def remember(
     case = Case(
         desk, caller, "remember", agent_id, scope=new.scope, team=new.team, session=new.session_id, kind=new.kind,
         classification=new.classification, fields=tuple((name, text) for name, text in fields if text),
+        labels={"origin": new.origin, "legal_hold": new.legal_hold},
     )  # fmt: skip
 
     def keep(case: Case) -> Item:

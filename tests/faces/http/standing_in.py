@@ -18,6 +18,8 @@ ROLES = ("tenant_admin", "developer", "security_officer", "auditor")
 class Failing:
     """Decisions as they are, until they are told to fail."""
 
+    shipped = True
+
     def __init__(self) -> None:
         self.fails: Exception | None = None
         self._own = EmbeddedDecisions()

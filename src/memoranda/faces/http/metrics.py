@@ -68,6 +68,11 @@ class CountedDecisions:
         self._decisions = decisions
         self._metrics = metrics
 
+    @property
+    def shipped(self) -> bool:
+        told: bool = self._decisions.shipped
+        return told
+
     def decide(self, package: Any, document: Mapping[str, Any]) -> Any:
         outcome = "error"
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from memoranda.errors import HomeDamaged, RefMoved
@@ -16,11 +16,10 @@ from memoranda.home.activity import Activity
 from memoranda.home.durable import FileLock, write_durably
 from memoranda.home.groups import Group, Position, encode_group, read_group
 from memoranda.home.layout import Layout
-from memoranda.home.ledger import LedgerTail, last_segment, segment_path
+from memoranda.home.ledger import last_segment, segment_path
 from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.log import IntakeLog
-from memoranda.home.objects import FILE_MODE, PROGRAM_MODE, GitObject, Signature, TreeEditor, commit_data, make_object
-from memoranda.home.record import FileChange, Record
+from memoranda.home.making import Making
 from memoranda.home.refs import Refs
 from memoranda.home.segments import HEAD_SIZE
 from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
@@ -53,18 +52,13 @@ class Committer:
         self._log = log
         self._replica = replica
         self._activity = activity
-        self._worktree = worktree
         self._tip = tip
         self._threads = threading.Lock()
         self._handles: list[object] = []
         self._lock = FileLock(layout.own / "commit.lock")
         self._path = layout.own / "commit.json"
         self._seen: tuple[tuple[int, int], Group] | None = None
-        self._tree: tuple[str | None, TreeEditor] | None = None
-        self._ledger_tree: tuple[str | None, TreeEditor, int] | None = None
-        self._tail = LedgerTail(replica, self._blob)
-        self._contents: dict[str, tuple[str, bytes]] = {}
-        self._fresh: dict[str, GitObject] = {}  # the objects of the group under way, not in the store yet
+        self._making = Making(store, replica, worktree.executable)
         self.streak = Streak()
         self.moved: Callable[[str | None, str | None], None] = lambda _old, _new: None  # told of our own commits
 
@@ -186,8 +180,7 @@ class Committer:
     def settle_on(self, branch: str, ledger: tuple[str | None, str]) -> None:
         """Notes that every record is in Git, on whichever of these two commits the ledger stands (inside `alone`)."""
         place = self.position()
-        self._tree = self._ledger_tree = None
-        self._contents = {}
+        self._making.forget()
         write_durably(self._path, encode_group(Group(place, place, branch, (None, None), ledger)))
 
     def unlock(self) -> None:
@@ -239,7 +232,7 @@ class Committer:
                     pass
                 return None
             except RefMoved as error:
-                self._tree = self._ledger_tree = None
+                self._making.forget_trees()
                 reason = str(error)
                 time.sleep(0.01)
         return reason
@@ -257,14 +250,10 @@ class Committer:
         if branch is None:
             return 0
         main = self._refs.read(branch)
-        objects = self._fresh = {}
-
-        def emit(item: GitObject) -> None:
-            objects.setdefault(item.oid, item)
-
-        head = self._commits(main, [record for record, _ in todo], emit)
+        objects = self._making.begin()
+        head = self._making.commits(main, [record for record, _ in todo])
         ledger_old = self._refs.read(LEDGER_REF)
-        ledger_new = self._ledger_commit(ledger_old, [record for record, _ in todo], emit)
+        ledger_new = self._making.ledger(ledger_old, [record for record, _ in todo])
         last, end = todo[-1]
         after = Position(self._log.segment, end, last.seq)
         row = self.streak.row((main, ledger_old, before.seq))
@@ -281,7 +270,7 @@ class Committer:
         self.streak.follow(group)
         self.moved(main, head)
         self._release()
-        self._fresh = {}
+        self._making.end()
         self._log.forget(last.seq)
         return len(todo)
 
@@ -294,113 +283,5 @@ class Committer:
         while self._handles:
             self._store.release(self._handles.pop())
 
-    def _commits(self, main: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]) -> str | None:
-        """Makes one commit a record on `main`; returns the last one."""
-        editor = self._editor(main)
-        self._tree = None  # until the branch has really moved
-        head = main
-        for record in records:
-            changed = False
-            for change in record.changes:
-                before = editor.get(change.path)
-                after = self._change(editor, change, before, emit)
-                changed = changed or after != before
-            if changed or head is None:
-                tree = editor.write(emit)
-                who = Signature(record.author, f"{record.author.replace(' ', '.')}@memoranda.local", record.at)
-                by = Signature("Memoranda", "memoranda@localhost", record.at)
-                commit = make_object("commit", commit_data(tree, [head] if head else [], who, by, message(record)))
-                emit(commit)
-                head = commit.oid
-            if threading.active_count() > 1:
-                time.sleep(0)  # lets a waiting writer have the interpreter: nobody waits for commits
-        self._tree = (head, editor)
-        return head
-
-    def _change(
-        self, editor: TreeEditor, change: FileChange, before: str | None, emit: Callable[[GitObject], None]
-    ) -> str | None:
-        if change.new == before:
-            return before
-        if change.new is None:
-            editor.remove(change.path)
-            return None
-        if change.appended and change.old is not None:
-            # What it was appended to, wherever the branch stands by now: the entry is cited by the blob that it made.
-            held = self._contents.get(change.path)
-            if held and held[0] == change.old:
-                blob = GitObject("blob", held[1] + change.data, change.new, before)  # hashed by the writer already
-            else:
-                blob = make_object("blob", self._base(change.old, before) + change.data, before)
-        else:
-            blob = GitObject("blob", change.data, change.new, before)
-        emit(blob)
-        mode = None
-        if change.outside:
-            mode = PROGRAM_MODE if self._worktree.executable(change.path) else FILE_MODE
-        editor.put(change.path, blob.oid, mode)
-        if change.appended:
-            self._contents = {change.path: (blob.oid, blob.data)}  # the open journal; one is enough
-        return blob.oid
-
-    def _ledger_commit(self, old: str | None, records: Sequence[Record], emit: Callable[[GitObject], None]) -> str:
-        lines = [line for record in records for line in record.ledger]
-        held = self._ledger_tree
-        if held is not None and held[0] == old:
-            _, editor, number = held
-        else:
-            editor = TreeEditor(self._tree_data, self._tree_of(old))
-            folder = self._store.get(f"{old}:{self._replica}") if old else None
-            number = last_segment(folder.data) if folder else 1
-        self._ledger_tree = None
-        number = self._tail.extend(editor, lines, emit, number)
-        tree = editor.write(emit)
-        by = Signature("Memoranda", "memoranda@localhost", records[-1].at)
-        commit = make_object("commit", commit_data(tree, [old] if old else [], by, by, f"{len(lines)} line(s)"))
-        emit(commit)
-        self._ledger_tree = (commit.oid, editor, number)
-        return commit.oid
-
-    def _editor(self, main: str | None) -> TreeEditor:
-        if self._tree is not None and self._tree[0] == main:
-            return self._tree[1]
-        return TreeEditor(self._tree_data, self._tree_of(main))
-
-    def _tree_of(self, commit: str | None) -> str | None:
-        if commit is None:
-            return None
-        found = self._store.get(commit)
-        if found is None or found.kind != "commit":
-            raise HomeDamaged(f"The commit {commit[:12]} is missing.", remedy="Run `git fsck`, restore from a clone.")
-        return found.data[5:45].decode()
-
-    def _tree_data(self, oid: str) -> bytes:
-        found = self._store.get(oid)
-        if found is None:
-            raise HomeDamaged(f"The tree {oid[:12]} is missing.", remedy="Run `git fsck`, restore from a clone.")
-        return found.data
-
-    def _blob(self, oid: str) -> bytes | None:
-        found = self._fresh.get(oid) or self._store.get(oid)
-        return found.data if found else None
-
-    def _base(self, old: str, before: str | None) -> bytes:
-        data = self._blob(old)  # gone with a commit that a person dropped and pruned: then what stands there now
-        return data if data is not None else self._content(before) if before is not None else b""
-
-    def _content(self, oid: str) -> bytes:
-        data = self._blob(oid)
-        if data is None:
-            raise HomeDamaged(f"The file {oid[:12]} is missing.", remedy="Run `git fsck`, restore from a clone.")
-        return data
-
     def close(self) -> None:
         self._lock.close()
-
-
-def message(record: Record) -> str:
-    """What `git log` shows of a record: the reason, then who did it in which session."""
-    subject = " ".join(record.reason.split()) or record.op
-    trailers = [f"Memoranda-{key}: {value}" for key, value in record.trailers.items() if value]
-    head = subject if len(subject) <= 100 else subject[:97].rstrip() + "…"
-    return "\n".join([head, "", f"Memoranda-Op: {record.op}", *trailers])

@@ -50,6 +50,7 @@ compare it. `exit_code` is the exit code of the command line, `status` the statu
 
 from __future__ import annotations
 
+from math import ceil
 from typing import ClassVar, Protocol
 
 
@@ -382,12 +383,22 @@ class CheckFailed(MemorandaError):
 
 
 class Unavailable(MemorandaError):
-    """Something needed is missing, damaged or does not answer."""
+    """Something needed is missing, damaged or does not answer.
+
+    `asked` is False where it certainly was not asked; `retry_after` says in how many seconds it will be.
+    """
 
     code = "memory_unavailable"
     exit_code = 6
     status = 503
     title = "Unavailable"
+    asked = True
+    retry_after: float | None = None
+
+    def problem(self) -> dict[str, object]:
+        """The problem document, with `retry_after` in whole seconds where that is known."""
+        told = super().problem()
+        return told if self.retry_after is None else {**told, "retry_after": ceil(self.retry_after)}
 
 
 class EngineUnavailable(Unavailable):

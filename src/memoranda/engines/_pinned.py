@@ -12,9 +12,10 @@ from typing import Any
 
 import httpcore2
 
+from memoranda.engines.addresses import forbidden
+
 Resolve = Callable[[str, int], Sequence[str]]  # (host, port) -> addresses, in the order to try
 
-_NOWHERE = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "255.255.255.255")))  # metadata of a cloud; all
 _deadline = threading.local()  # `.at`: when the call of this thread ends, by time.monotonic()
 
 
@@ -35,17 +36,6 @@ def _left(timeout: float | None) -> float:
 def system_resolve(host: str, port: int) -> list[str]:
     """What the system's resolver says of a name."""
     return list(dict.fromkeys(str(told[4][0]) for told in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
-
-
-def forbidden(address: str) -> bool:
-    """Whether nothing of ours can lie at an address: link-local ones (a cloud's metadata service), multicast, none."""
-    try:
-        ip: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return True
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped:
-        ip = ip.ipv4_mapped
-    return ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _NOWHERE
 
 
 class PinnedBackend(httpcore2.NetworkBackend):

@@ -57,6 +57,10 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 # The context
 
 
@@ -443,3 +447,7 @@ class Problem(Model):
     detail: str
     why: str | None = None
     remedy: str | None = None
+    retry_after: int | None = Field(None, exclude_if=_is_none, description="Seconds until an engine is asked again.")
+    item_id: str | None = Field(
+        None, exclude_if=_is_none, description="The item of a write of which it is not known whether it is kept."
+    )

@@ -25,6 +25,8 @@ from urllib.parse import urlencode, urlsplit
 import httpcore2
 
 from memoranda.engines._pinned import PinnedBackend, Resolve, call_ends, system_resolve
+from memoranda.engines.addresses import host_is_plain
+from memoranda.engines.breaker import Breaker, moment_in
 from memoranda.errors import ConfigRefused, EngineUnavailable, InvalidInput, Unavailable
 from memoranda.values import dataclass
 
@@ -35,6 +37,8 @@ _IDLE = 2.0
 _CONNECTIONS = 64  # to one host at a time
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~!$&'()*+,;=:@%-]*)*")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
+Origin = tuple[str, str, int, bool, str]  # scheme, host, port, whether TLS is verified, and whose connections they are
 
 _carried: ContextVar[str | None] = ContextVar("traceparent", default=None)
 _until: ContextVar[float | None] = ContextVar("deadline", default=None)
@@ -86,7 +90,7 @@ class Egress:
         self._backend = PinnedBackend(resolve)
         self._random = random
         self._lock = threading.Lock()
-        self._pools: dict[tuple[str, str, int, bool], httpcore2.ConnectionPool] = {}
+        self._pools: dict[Origin, httpcore2.ConnectionPool] = {}
         self._contexts: dict[bool, ssl.SSLContext] = {}
 
     def to(
@@ -98,11 +102,15 @@ class Egress:
         timeout: float = 30.0,
         most: int = MOST,
         failing: type[Unavailable] = EngineUnavailable,
+        apart: str = "",
+        breaker: Breaker | None = None,
     ) -> Target:
         """What lies at `base_url` (scheme, host, port and perhaps a path), and nothing else.
 
         `name` is what errors call it, `failing` the error that they are, `timeout` the seconds of a whole call, `most`
-        the bytes of an answer. ConfigRefused: no such URL, or not safe enough for the environment.
+        the bytes of an answer. Connections are shared by the targets with the same `apart`, and by no others: an
+        instance and a credential have their own. With `breaker` it is left alone for a while when it does not answer.
+        ConfigRefused: no such URL, or not safe enough for the environment.
         """
         parts = _declared(base_url, name)
         secure = parts.scheme == "https"
@@ -120,8 +128,8 @@ class Egress:
                 remedy="Give the authority's certificate by EAI_MEMORY_ENGINES_CA_FILE.",
             )
         port = parts.port or (443 if secure else 80)
-        return Target(self, name, (parts.scheme, parts.hostname or "", port, tls_verify), parts.path.rstrip("/"),
-                      timeout, most, failing)  # fmt: skip
+        origin = parts.scheme, parts.hostname or "", port, tls_verify, apart
+        return Target(self, name, origin, parts.path.rstrip("/"), timeout, most, failing, breaker)
 
     def close(self) -> None:
         """Closes all connections."""
@@ -137,7 +145,7 @@ class Egress:
             return carried
         return _of_span() or f"00-{self._random(16).hex()}-{self._random(8).hex()}-00"
 
-    def pool(self, origin: tuple[str, str, int, bool]) -> httpcore2.ConnectionPool:
+    def pool(self, origin: Origin) -> httpcore2.ConnectionPool:
         """The connections to one declared host and port."""
         with self._lock:
             pool = self._pools.get(origin)
@@ -176,15 +184,16 @@ class Target:
         self,
         egress: Egress,
         name: str,
-        origin: tuple[str, str, int, bool],
+        origin: Origin,
         base: str,
         timeout: float,
         most: int,
         failing: type[Unavailable],
+        breaker: Breaker | None,
     ) -> None:
         self._egress, self.name, self._origin, self._base = egress, name, origin, base
-        self._timeout, self._most, self._failing = timeout, most, failing
-        scheme, host, port, _ = origin
+        self._timeout, self._most, self._failing, self._breaker = timeout, most, failing, breaker
+        scheme, host, port, *_ = origin
         host = f"[{host}]" if ":" in host else host
         self._host = host if port == (443 if scheme == "https" else 80) else f"{host}:{port}"
         egress.pool(origin)  # authorities that cannot be read are refused now
@@ -222,18 +231,47 @@ class Target:
         if content is not None or method not in ("GET", "HEAD", "DELETE"):
             sent["content-length"] = str(len(content or b""))
         sent.update((name.lower(), value) for name, value in (headers or {}).items())
-        scheme, host, port, _ = self._origin
+        scheme, host, port, *_ = self._origin
         target = (self._base + path or "/") + (f"?{urlencode(query)}" if query else "")
         url = httpcore2.URL(scheme=scheme, host=host, port=port, target=target)
         ends = time.monotonic() + min(timeout or self._timeout, self._timeout)
         until = _until.get()
-        return self._made(method, url, list(sent.items()), content, ends if until is None else min(ends, until))
+        own = until is None or ends <= until  # it has all the time that it was given, and not only a caller's rest
+        self._refuse_paused()
+        try:
+            reply = self._made(method, url, list(sent.items()), content, ends if until is None else min(ends, until))
+        except BaseException as error:
+            self._tell_breaker(error, own)
+            raise
+        self._tell_breaker(None, own)
+        return reply
+
+    def _refuse_paused(self) -> None:
+        waits = None if self._breaker is None else self._breaker.waits()
+        if waits is not None:
+            paused = self._failing(
+                f"{self.name} is left alone for the moment.",
+                why="It has not answered several times in a row.",
+                remedy=f"It is asked again at {moment_in(waits)}, in {waits:.0f} s.",
+            )
+            paused.asked, paused.retry_after = False, waits
+            raise paused
+
+    def _tell_breaker(self, error: BaseException | None, own: bool) -> None:
+        if self._breaker is None:
+            return
+        if error is None:
+            self._breaker.answered()
+        elif isinstance(error, self._failing) and own:
+            self._breaker.failed()
+        else:
+            self._breaker.undecided()
 
     def answer(self, reply: Reply) -> Any:
         """The JSON of an answer; the declared error when it is none."""
         try:
-            return jsonlib.loads(reply.body)
-        except ValueError:
+            return jsonlib.loads(reply.body, parse_constant=_no_number)
+        except (ValueError, RecursionError):
             self.fail("It answered something that is no JSON.")
 
     def fail(self, why: str) -> NoReturn:
@@ -259,9 +297,9 @@ class Target:
                     self.fail("It answered in an encoding that was not asked for.")
                 return Reply(response.status, told, self._body(response))
         except httpcore2.TimeoutException as error:
-            raise self._unreachable("It did not answer in time.") from error
+            raise self._unreachable("It did not answer in time.", error) from error
         except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-            raise self._unreachable(_said(error)) from error
+            raise self._unreachable(_said(error), error) from error
         finally:
             call_ends(None)
 
@@ -274,10 +312,19 @@ class Target:
                 self.fail(f"Its answer is longer than {self._most} bytes.")
         return b"".join(parts)
 
-    def _unreachable(self, why: str) -> Unavailable:
-        return self._failing(
+    def _unreachable(self, why: str, error: Exception) -> Unavailable:
+        found = self._failing(
             f"{self.name} does not answer.", why=why, remedy="Check that it runs and can be reached; then try again."
         )
+        found.asked = not isinstance(error, _NEVER_ASKED)
+        return found
+
+
+_NEVER_ASKED = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout, httpcore2.LocalProtocolError)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
 
 
 def name_of(path: str) -> str:
@@ -295,7 +342,7 @@ def _declared(base_url: str, name: str) -> Any:
     if (
         not port_ok
         or parts.scheme not in ("http", "https")
-        or not re.fullmatch(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+", host)
+        or not host_is_plain(host)
         or "@" in parts.netloc
         or parts.query
         or parts.fragment
@@ -303,7 +350,8 @@ def _declared(base_url: str, name: str) -> Any:
     ):
         raise ConfigRefused(
             f"The address of {name} is not one that can be called.",
-            why="It has to be http:// or https://, a host, perhaps a port and a path, and nothing else.",
+            why="It has to be http:// or https://, a host, perhaps a port and a path, and nothing else. "
+            "An address is written in its usual form, and no cloud's metadata service is called.",
         )
     return parts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -19,6 +20,7 @@ from memoranda.errors import (
     MethodUnknown,
     NotFound,
     TooLarge,
+    Unavailable,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -30,7 +32,7 @@ _EXPLAINED = (EngineUnavailable, ComponentUnavailable)
 def problem(error: MemorandaError) -> Problem:
     """The document. What is damaged on our side is told by its class: its words name places of this machine."""
     told = error.problem()
-    document = {name: told[name] for name in Problem.model_fields}
+    document = {name: told.get(name) for name in Problem.model_fields}
     if error.status >= 500 and not isinstance(error, _EXPLAINED):
         document |= {
             "detail": f"{error.title}.",
@@ -47,6 +49,8 @@ def respond(error: MemorandaError, headers: Mapping[str, str] | None = None) -> 
         more.setdefault("www-authenticate", "Bearer")
     if error.status == 503:
         more["retry-after"] = RETRY_AFTER
+    if isinstance(error, Unavailable) and error.retry_after is not None:
+        more["retry-after"] = str(ceil(error.retry_after))
     return Response(problem(error).model_dump_json(), error.status, more, MEDIA_TYPE)
 
 

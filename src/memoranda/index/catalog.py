@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
 from memoranda.index import testimony
 from memoranda.index.among import among
 from memoranda.index.counting import Counting
-from memoranda.index.journal_mode import connect, named_errors, write_ahead
+from memoranda.index.journal_mode import connect, named_errors, transaction, write_ahead
 from memoranda.index.kept import Kept
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Shown, Totals
 from memoranda.index.showing import shown
@@ -131,11 +131,13 @@ class Catalog:
         return row[0] if row else None
 
     def set_state(self, **values: str | None) -> None:
-        for name, value in values.items():
-            if value is None:
-                self.db.execute("DELETE FROM state WHERE name = ?", (name,))
-            else:
-                self.db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
+        """All of these or, for whoever is killed on the way, none: a commit without its records would be a lie."""
+        with nullcontext() if self.db.in_transaction or len(values) == 1 else transaction(self.db):
+            for name, value in values.items():
+                if value is None:
+                    self.db.execute("DELETE FROM state WHERE name = ?", (name,))
+                else:
+                    self.db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
 
     # What came in without the ledger's word
 

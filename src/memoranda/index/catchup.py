@@ -159,20 +159,37 @@ class CatchUp:
         return rebuilt
 
     def _reflects(self, snapshot: Snapshot, ledger: str | None) -> bool:
+        level, moved = self._level(snapshot, ledger)
+        if moved:
+            db = self._catalog.db
+            with nullcontext() if db.in_transaction else transaction(db):
+                # Judged again now that nobody else writes: another process may have gone further since.
+                level, moved = self._level(snapshot, ledger)
+                self._catalog.set_state(**moved)
+        return level
+
+    def _level(self, snapshot: Snapshot, ledger: str | None) -> tuple[bool, dict[str, str | None]]:
+        """Whether the catalog has all of this, and what of its state has only to be told anew for that."""
         state = self._catalog.state
-        commit, seq, committed = state("commit"), state("seq"), state("committed")
+        commit, seq, committed, told = state("commit"), state("seq"), state("committed"), state("ledger")
         if commit is None or seq is None or committed is None:
-            return False
+            return False, {}
+        moved: dict[str, str | None] = {}
         if commit != (snapshot.commit or ""):
             # The usual case after our own commits: everything in them was taken in from the log already.
             group = self._repository.last_group()
             if group is None or self._repository.advanced(commit or None, int(committed), int(seq)) != snapshot.commit:
-                return False
+                return False, {}
             committed = str(group.after.seq)
-            self._catalog.set_state(commit=snapshot.commit or "", committed=committed)
+            moved = {"commit": snapshot.commit or "", "committed": committed}
         if int(seq) < snapshot.seq or int(committed) != _committed(snapshot):
-            return False
-        return ledger == (state("ledger") or None) or self._own_ledger(ledger, int(seq))
+            return False, moved
+        if ledger == (told or None):
+            return True, moved
+        # "" also where a key has come, and everything is to be compared again.
+        if told == "" or not self._repository.told_by_log((told, ledger), int(seq)):
+            return False, moved
+        return True, {**moved, "ledger": ledger}  # only our own groups moved it, whose lines came with the records
 
     def _ours(self, snapshot: Snapshot, ledger: str | None) -> bool:
         """Whether the branch and the ledger have moved by nobody's hand but ours."""
@@ -181,14 +198,6 @@ class CatchUp:
             return False
         told = state("ledger") or None
         return ledger == told or self._repository.told_by_log((told, ledger), int(state("seq") or 0))
-
-    def _own_ledger(self, ledger: str | None, seq: int) -> bool:
-        """Whether the ledger moved only by our own groups, whose lines came with the log's records."""
-        told = self._catalog.state("ledger")
-        if told == "" or not self._repository.told_by_log((told, ledger), seq):
-            return False  # "" also where a key has come, and everything is to be compared again
-        self._catalog.set_state(ledger=ledger)
-        return True
 
     # Commits
 

@@ -52,6 +52,7 @@ DOCUMENT: dict[str, Any] = {
 
 _SCOPES = ["session", "user", "agent", "shared_agents", "project", "team", "organization", "global"]
 _WRITES = ["remember", "update", "forget", "purge", "ingest", "build_graph", "delete_dataset", "review", "taint"]
+_WRITES += ["set_hold", "release_hold", "end_session"]
 _READS = ["recall", "search", "list", "get", "export", "history", "search_graph", "get_relations"]
 _VALUES: dict[str, list[Any]] = {
     "operation": [*_WRITES, *_READS, "drop"],
@@ -62,7 +63,7 @@ _VALUES: dict[str, list[Any]] = {
     "team": ["sales", "legal", None],
     "kind": ["fact", "preference", None, "rumour"],
     "classification": ["public", "internal", "confidential", "restricted", None, "secret"],
-    "roles": [[], ["developer"], ["tenant_admin"], ["platform_admin"]],
+    "roles": [[], ["developer"], ["tenant_admin"], ["platform_admin"], ["security_officer"]],
     "actor_kind": ["user", "agent", "service", "ghost"],
     "engine": ["builtin", "mem0-eu", None],
     "isolation": ["logical", "backend", "dedicated_instance", None],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -39,7 +39,8 @@ from memoranda.engines.homes import Homes
 from memoranda.engines.items import items_of, scored_of
 from memoranda.engines.looking import changed, found, heads, in_place, keyset, missing, refuse_other_state
 from memoranda.engines.placing import circumstances, home_of, places_of, written_place
-from memoranda.errors import ChainConflict, Conflict, EngineUnavailable, Forbidden, InvalidInput
+from memoranda.engines.ruling import Ruled, end_sessions, hold_chain
+from memoranda.errors import ChainConflict, Conflict, EngineUnavailable, Forbidden, InvalidInput, NotFound
 from memoranda.index.rows import NoteRow
 from memoranda.notes.times import Interval, parse_instant
 from memoranda.operations import listing, recalling, remembering
@@ -307,6 +308,32 @@ class Builtin:
             told = replace(own, person=False)
             home.sessions.raise_taint(told, [Root("tool", where.agent, " ".join(reason.split())[:500])])
             return space.met(told, home).taint.labels
+
+    def hold(
+        self, context: Context, where: OperationContext, item_id: str, what: Literal["set", "release"], *, reason: str
+    ) -> Ruled:
+        """Holds the whole chain of an item or releases it, wherever it lies in the Homes of this project and tenant.
+
+        Whoever asks is an officer, which was found out above, and is given no word of it. NotFound.
+        """
+        own = circumstances(context, where)
+        for project in (where.project, None):
+            with self._homes.whole(where.tenant, project) as home, suppress(NotFound):
+                if home is not None:
+                    return hold_chain(own, home, item_id, what, reason)
+        raise missing()
+
+    def end_sessions(self, context: Context, where: OperationContext) -> tuple[int, tuple[str, ...]]:
+        """Ends the session of this call, or without one all sessions of its user and agent.
+
+        How many were open, and what one that begins now has met, as labels. That it is a person's word was found out
+        above.
+        """
+        with self._reading(context, where, {}) as (own, space):
+            ended = [end_sessions(own, home) for home in space.homes()]
+            anew = replace(own, session=None)
+            met = [label for home in space.homes() for label in home.sessions.met(anew).taint.labels]
+        return max(ended, default=0), tuple(dict.fromkeys(met))
 
     # Between
 

@@ -86,6 +86,28 @@ class ReviewRequest(Model):
     comment: Reason = ""
 
 
+class HoldRequest(Model):
+    """Whether a memory's chain is held from now on, and why; the reason stays on record."""
+
+    event: Literal["set", "release"]
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+
+
+class HoldAnswer(Model):
+    """Whether the chain of a memory is held, and which items of it; never a word of them."""
+
+    id: str
+    legal_hold: bool
+    held: tuple[str, ...] = ()
+
+
+class SessionsEnded(Model):
+    """How many sessions were open until now, and what one that the caller begins with the agent now has met before."""
+
+    ended: int
+    taint: tuple[str, ...] = ()
+
+
 class TaintRequest(Model):
     """Why a session has met something from outside."""
 
@@ -186,8 +208,7 @@ class AuditPage(Model):
 
 
 __all__ = [
-    "AuditEntry", "AuditPage", "AuditQuery",
-    "Budget", "CredentialSet", "Engines", "History", "Instance", "InstanceCapabilities", "Link", "Page",
-    "PolicyVersions", "Reason", "RecallAnswer", "RestoreRequest", "ReviewRequest", "SearchAnswer", "Segment",
-    "TaintAnswer", "TaintRequest",
+    "AuditEntry", "AuditPage", "AuditQuery", "Budget", "CredentialSet", "Engines", "History", "HoldAnswer",
+    "HoldRequest", "Instance", "InstanceCapabilities", "Link", "Page", "PolicyVersions", "Reason", "RecallAnswer",
+    "RestoreRequest", "ReviewRequest", "SearchAnswer", "Segment", "SessionsEnded", "TaintAnswer", "TaintRequest",
 ]  # fmt: skip

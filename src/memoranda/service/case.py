@@ -16,7 +16,8 @@ from memoranda.service.desk import Desk
 
 RelationName = Literal["viewer", "editor", "can_invoke"]
 _CHANGES = "remember update forget purge review taint ingest_knowledge build_graph delete_dataset"
-WRITES = frozenset([*_CHANGES.split(), "put_policy", "restore_policy"])  # every other operation reads
+_RULINGS = "set_hold release_hold end_session put_policy restore_policy"
+WRITES = frozenset([*_CHANGES.split(), *_RULINGS.split()])  # every other operation reads
 
 
 @dataclass(slots=True)

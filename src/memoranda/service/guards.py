@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memoranda.engines.contract import CLASSIFICATION_ORDER, ISOLATIONS, Policy
+from memoranda.engines.contract import CLASSIFICATION_ORDER, ISOLATIONS, OperationContext, Policy
 from memoranda.errors import (
     CapabilityUnsupported,
     ClassificationRefused,
@@ -18,6 +18,7 @@ from memoranda.errors import (
     PersonalDataRefused,
 )
 from memoranda.governance.decisions import Package
+from memoranda.governance.instances import BUILTIN
 from memoranda.governance.relations import agent_name, tuples_of_roles
 from memoranda.operations.admission import refuse_secrets
 from memoranda.service.caller import actor
@@ -51,6 +52,12 @@ def a_person(case: Case) -> None:
     """Reviews are for people: no agent's credential passes, whatever relations it holds."""
     if case.people_only and case.caller.identity.kind != "user":
         raise Forbidden("Only a person may do this.", remedy="Have a person do it, with a credential of their own.")
+
+
+def an_officer(case: Case) -> None:
+    """Holds are for the tenant's security officers."""
+    if "security_officer" not in case.caller.identity.roles:
+        raise Forbidden("Only a security officer may do this.", remedy="Ask the security officer of the tenant.")
 
 
 def known(case: Case) -> None:
@@ -98,6 +105,24 @@ def within_policy(case: Case) -> None:
         scope=case.scope, scopes=case.scopes, team=case.team, session=case.session,
     )  # fmt: skip
     refuse_unkept(policy, case.kind, case.classification)
+    if case.labels.get("legal_hold") and not policy.legal_hold and case.caller.identity.kind != "user":
+        raise Forbidden(
+            "An agent holds nothing by itself.",
+            why="A memory under legal hold cannot be forgotten, and the agent's policy has `legal_hold` false.",
+            remedy="Leave `legal_hold` out; a person can hold the memory, or an editor everything of the agent.",
+        )
+
+
+def unplaced(case: Case) -> None:
+    """The derived context of what concerns no place of the caller's, and no engine but builtin."""
+    desk, agent = case.desk, case.agent
+    case.known_policy = desk.policies.in_force(case.tenant, agent.id)
+    case.known_where = OperationContext(
+        tenant=agent.tenant, organization=agent.organization, project=agent.project, user=case.caller.identity.user,
+        agent=agent.id, session=case.session, scope=None, team=None, reads=(), writes=None,
+        request_id=case.caller.request_id,
+    )  # fmt: skip
+    case.known_instance = announced(desk, case.tenant, BUILTIN)
 
 
 def refuse_unkept(policy: Policy, kind: str | None, classification: str | None) -> None:
@@ -229,6 +254,11 @@ def _taint(case: Case) -> list[str]:
 SERVICE_GUARDS: tuple[Guard, ...] = (
     of_a_tenant, a_person, known, related, not_frozen, in_session, within_policy, capable, isolated, reached,
     no_secrets, no_personal_data, decided,
+)  # fmt: skip
+# A hold lies on whoever's memory, and a session on no place: both by people, and by builtin.
+HOLD_GUARDS: tuple[Guard, ...] = (of_a_tenant, a_person, an_officer, known, related, unplaced, no_secrets, decided)
+SESSION_GUARDS: tuple[Guard, ...] = (
+    of_a_tenant, a_person, known, related, not_frozen, in_session, unplaced, decided,
 )  # fmt: skip
 # Reading and setting an agent's policy touches no engine and no memory.
 POLICY_GUARDS: tuple[Guard, ...] = (of_a_tenant, a_person, known, related)

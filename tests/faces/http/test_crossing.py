@@ -124,6 +124,7 @@ def bodies(path: str) -> Any:
         "search": {"query": MARK, "session_id": "hers"}, "purge": {"scope": "team", "team": "lab", "confirm": True},
         "export": {"scopes": [], "format": "ndjson"}, "policy": {"policy": {"shared_with": ["hive"]}},
         "restore": {"version": 1}, "review": {"verdict": "reject", "etag": "0"}, "taint": {"reason": "because"},
+        "hold": {"event": "set", "reason": "because"},
         "{item_id}": {"content": "Changed."}, "knowledge": {"texts": ["Mine."], "team": "lab"},
         "graph": {"dataset_ids": ["ds_1"]}, "tenants": {"id": "umbrella"}, "first-token": {"user": "zoe"},
         "users": {"id": "mole", "roles": []}, "{team_id}": {"members": ["zoe"]},

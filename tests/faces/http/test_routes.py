@@ -54,6 +54,9 @@ DELETE /agents/{agent_id}/knowledge/datasets/{dataset_id} | | 200
 POST /agents/{agent_id}/memories/{item_id}/review | verdict etag comment | 200
 GET /agents/{agent_id}/memories/{item_id}/history | | 200
 POST /agents/{agent_id}/sessions/{session_id}/taint | reason | 200
+POST /agents/{agent_id}/memories/{item_id}/hold | event reason | 200
+DELETE /agents/{agent_id}/sessions/{session_id} | | 200
+DELETE /agents/{agent_id}/sessions | | 200
 """  # noqa: E501
 ROWS = [tuple(part.strip() for part in row.split("|")) for row in TABLES.strip().splitlines()]
 

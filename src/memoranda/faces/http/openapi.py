@@ -36,6 +36,7 @@ _EXAMPLES: dict[str, Any] = {
     "ExportRequest": {"scopes": ["user"], "format": "ndjson"},
     "ReviewRequest": {"verdict": "accept", "etag": "5f2c…"},
     "TaintRequest": {"reason": "read a mail from a supplier"},
+    "HoldRequest": {"event": "set", "reason": "asked for by the court"},
     "PolicyBody": {"engine": "builtin", "policy": {"read_scopes": ["user", "agent"], "recall_top_k": 5}},
     "RestoreRequest": {"version": 1},
     "InstanceDeclaration": {

@@ -23,7 +23,7 @@ mode_of := {
 }
 
 # Operations that reach no engine.
-engineless if input.operation in {"review", "taint", "history"}
+engineless if input.operation in {"review", "taint", "history", "set_hold", "release_hold", "end_session"}
 
 complete if {
 	is_string(input.operation)

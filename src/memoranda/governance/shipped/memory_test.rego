@@ -129,11 +129,33 @@ test_an_agents_token_never_reviews if {
 	write.allow with input as but({"operation": "remember", "actor_kind": "agent"})
 }
 
+test_holds_and_ends_of_sessions_are_for_people if {
+	every operation in write.holding {
+		written({"operation": operation}, {"not_an_officer"})
+		written({"operation": operation, "actor_kind": "agent"}, {"by_no_person", "not_an_officer"})
+		written({"operation": operation, "actor_kind": "agent", "roles": ["security_officer"]}, {"by_no_person"})
+	}
+	written({"operation": "end_session", "actor_kind": "agent"}, {"by_no_person"})
+	write.allow with input as but({"operation": "end_session"})
+}
+
+test_an_agent_holds_nothing_by_itself if {
+	every operation in write.keeping {
+		written({"operation": operation, "legal_hold": true, "actor_kind": "agent"}, {"hold_by_agent"})
+		write.allow with input as but({"operation": operation, "legal_hold": true})
+		held := object.union({"operation": operation, "legal_hold": true, "actor_kind": "agent"}, under({"legal_hold": true}))
+		write.allow with input as but(held)
+	}
+}
+
 test_a_freeze_stops_every_write_and_no_read if {
-	every operation in write.operations - {"taint", "build_graph"} {
+	every operation in write.operations - {"taint", "build_graph", "set_hold", "release_hold"} {
 		written({"operation": operation, "frozen": true}, {"frozen"})
 	}
 	write.allow with input as but({"operation": "taint", "frozen": true})
+	every operation in write.holding {
+		write.allow with input as but({"operation": operation, "frozen": true, "roles": ["security_officer"]})
+	}
 	search.allow with input as but({"operation": "recall", "frozen": true})
 }
 

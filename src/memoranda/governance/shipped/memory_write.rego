@@ -24,7 +24,15 @@ operations := {
 	"delete_dataset",
 	"review",
 	"taint",
+	"set_hold",
+	"release_hold",
+	"end_session",
 }
+
+# Of people only, and of officers only.
+holding := {"set_hold", "release_hold"}
+
+personal := {"set_hold", "release_hold", "end_session"}
 
 keeping := {"remember", "update", "ingest"}
 
@@ -36,13 +44,15 @@ deny contains "operation_unknown" if not known
 
 known if input.operation in operations
 
-# A taint only ever takes rights away, so that a freeze does not stop it.
+# A taint only ever takes rights away, and a hold changes no memory: a freeze does not stop them.
 deny contains "frozen" if {
 	input.frozen
-	not tainting
+	not unstopped
 }
 
-tainting if input.operation == "taint"
+unstopped if input.operation == "taint"
+
+unstopped if input.operation in holding
 
 # Only people review: an agent's own token never does, whomever it acts for.
 deny contains "review_by_agent" if {
@@ -51,6 +61,28 @@ deny contains "review_by_agent" if {
 }
 
 by_a_person if input.actor_kind == "user"
+
+deny contains "by_no_person" if {
+	input.operation in personal
+	not by_a_person
+}
+
+deny contains "not_an_officer" if {
+	input.operation in holding
+	not by_an_officer
+}
+
+by_an_officer if "security_officer" in input.roles
+
+# What an agent keeps is held where its policy says so, and not because the agent says so.
+deny contains "hold_by_agent" if {
+	input.operation in keeping
+	input.legal_hold == true
+	not by_a_person
+	not held_by_policy
+}
+
+held_by_policy if input.policy.legal_hold == true
 
 deny contains "scope_missing" if {
 	input.operation in scoped
@@ -64,6 +96,8 @@ deny contains "scope_not_written" if {
 }
 
 scopeless if input.operation in {"review", "taint"}
+
+scopeless if input.operation in personal
 
 open contains scope if {
 	some scope in common.scopes

@@ -31,13 +31,16 @@ from memoranda.faces.http.parts import (
     matching,
     tagged,
 )
-from memoranda.service import memories
+from memoranda.service import memories, standing
 from memoranda.service.answers import (
     History,
+    HoldAnswer,
+    HoldRequest,
     Page,
     RecallAnswer,
     ReviewRequest,
     SearchAnswer,
+    SessionsEnded,
     TaintAnswer,
     TaintRequest,
 )
@@ -186,6 +189,15 @@ def review(
     return item
 
 
+@router.post("/memories/{item_id}/hold", summary="Set or release a legal hold")
+def hold(
+    call: Annotated[Call[HoldRequest], Depends(taking(HoldRequest))], agent_id: AgentId, item_id: ItemPath
+) -> HoldAnswer:
+    """For security_officer: on the item's whole chain, whoever's it is in the agent's project or its tenant."""
+    answer: HoldAnswer = standing.hold(call.desk, call.caller, agent_id, item_id, call.body)
+    return answer
+
+
 @router.get("/memories/{item_id}/history", summary="History")
 def history(call: Bare, agent_id: AgentId, item_id: ItemPath, session_id: SessionQuery = None) -> History:
     """The chain of the item, oldest first."""
@@ -199,6 +211,24 @@ def history(call: Bare, agent_id: AgentId, item_id: ItemPath, session_id: Sessio
 def taint(
     call: Annotated[Call[TaintRequest], Depends(taking(TaintRequest))], agent_id: AgentId, session_id: SessionPath
 ) -> TaintAnswer:
-    """Says that a session met content from outside; it cannot be taken back."""
+    """Says that a session met content from outside; no agent can take it back."""
     answer: TaintAnswer = memories.taint(call.desk, call.caller, agent_id, session_id, call.body)
     return answer
+
+
+@router.delete("/sessions/{session_id}", summary="End a session")
+def end_session(call: Bare, agent_id: AgentId, session_id: SessionPath) -> SessionsEnded:
+    """Ends one of the caller's own; for people. What it has met does not go on in the caller's other sessions then."""
+    caller = call.caller
+    call.nothing()
+    ended: SessionsEnded = standing.end_session(call.desk, caller, agent_id, session_id)
+    return ended
+
+
+@router.delete("/sessions", summary="End all sessions")
+def end_sessions(call: Bare, agent_id: AgentId) -> SessionsEnded:
+    """Ends all of the caller's own with the agent, also what goes on without a session's id; for people."""
+    caller = call.caller
+    call.nothing()
+    ended: SessionsEnded = standing.end_session(call.desk, caller, agent_id)
+    return ended

@@ -13,7 +13,19 @@ from memoranda.context import Context
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.operations.space import Space
+from tests import postgres as postgres_server
+from tests.postgres import empty_postgres, own_postgres, postgres, postgres_of_module  # noqa: F401 fixtures
 from tests.standin import StandIn, serving
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        postgres_server.name_folder()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        postgres_server.stop_server()
 
 
 class Clock:

@@ -23,6 +23,7 @@ from memoranda.home.durable import FileLock, sync_data
 from memoranda.home.keys import Keys, fingerprint
 from memoranda.state import tables
 from memoranda.state.database import Database
+from memoranda.state.sqlite import SqliteDatabase
 from memoranda.values import dataclass
 
 OWNER = "service"
@@ -54,6 +55,7 @@ class Chain:
     """One process's chain, in `database`; opened by its first line. `told` is given every line that was written."""
 
     def __init__(self, database: Database, keys: Keys, name: str, told: Callable[[list[Line]], None]) -> None:
+        assert isinstance(database, SqliteDatabase)
         self.name = name
         self._key = keys.get("audit", OWNER)
         self._told = told

@@ -166,7 +166,8 @@ class Tokens:
             right = hmac.compare_digest(_hashed(salt, bearer), kept or _hashed("-", ""))
             if row is None or not right or row.revoked_at is not None:
                 return None
-            tenant = row.tenant or None
+        tenant = row.tenant or None
+        with self._database.read(tenant) as connection:
             try:
                 roles = find_user(connection, tenant, row.user_id).roles
                 if row.agent is not None:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from sqlalchemy import and_, delete, or_, select
-from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import Connection
 
 from memoranda.context import Context
@@ -19,7 +18,7 @@ from memoranda.engines.contract import CredentialBody, InstanceDeclaration, Prov
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.governance.names import column, moment
 from memoranda.state import tables as t
-from memoranda.state.database import Database, Remembered
+from memoranda.state.database import Database, Remembered, insert
 from memoranda.values import dataclass
 
 BUILTIN = "builtin"
@@ -70,7 +69,7 @@ class Instances:
         if declaration.id in self._fixed or declaration.id in _RESERVED:
             raise Conflict(f"There is an instance {declaration.id} already.", remedy="Choose another id.")
         row = declaration.model_dump(exclude={"tenant_id"})
-        with self._database.changing(declaration.tenant_id) as connection:
+        with self._database.changing() as connection:
             named = select(t.tenants.c.tenant).where(t.tenants.c.tenant == declaration.tenant_id)
             if declaration.tenant_id is not None and connection.execute(named).first() is None:
                 raise InvalidInput("tenant_id: there is no such tenant.", remedy="Add the tenant first.")
@@ -151,7 +150,7 @@ class Instances:
                     else "It is dedicated: its key is declared.",
                     remedy="A platform administrator declares the key of a dedicated instance.",
                 )
-            adding = insert(t.instance_credentials).values(tenant=tenant, instance=instance, **row)
+            adding = insert(connection, t.instance_credentials).values(tenant=tenant, instance=instance, **row)
             same = [t.instance_credentials.c.tenant, t.instance_credentials.c.instance]
             connection.execute(adding.on_conflict_do_update(index_elements=same, set_=row))
 

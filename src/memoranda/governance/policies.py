@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy import Row, select
-from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import Connection
 
 from memoranda.context import Context
@@ -31,7 +30,7 @@ from memoranda.governance.instances import Instances
 from memoranda.governance.names import moment
 from memoranda.governance.registry import find_agent
 from memoranda.state import tables as t
-from memoranda.state.database import Database, Remembered
+from memoranda.state.database import Database, Remembered, insert
 
 ENGINE_CHANGE = "memory.engine.change"
 SHARE = "memory.share"
@@ -164,7 +163,7 @@ class Policies:
         """Holds for every agent of the tenant from the next call on, whatever its policy says."""
         row = {"body": floor.model_dump(), "set_at": moment(context), "set_by": by}
         with self._database.changing(tenant) as connection:
-            adding = insert(t.floors).values(tenant=tenant, **row)
+            adding = insert(connection, t.floors).values(tenant=tenant, **row)
             connection.execute(adding.on_conflict_do_update(index_elements=[t.floors.c.tenant], set_=row))
 
     def _check_instances(self, connection: Connection, tenant: str, body: PolicyBody) -> None:

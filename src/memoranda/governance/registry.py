@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import Table, delete, select
-from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import Connection
 
 from memoranda.context import Context
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.governance.names import checked, column, moment
 from memoranda.state import tables as t
-from memoranda.state.database import Database, Remembered
+from memoranda.state.database import Database, Remembered, insert
 from memoranda.values import dataclass
 
 PLATFORM_ADMIN = "platform_admin"
@@ -111,9 +110,9 @@ class Registry:
                     f"The tenant {tenant} has an engine instance of its own.",
                     remedy="Withdraw the instance first: DELETE /v1/memory/engines/{engine_id}.",
                 )
-            kept = (t.audit_events, t.audit_items, t.audit_open, t.changes, t.instances)
+            kept = (t.audit_events, t.audit_items, t.audit_open, t.instances)
             for table in t.metadata.sorted_tables:
-                if table not in kept:
+                if "tenant" in table.c and table not in kept:
                     connection.execute(delete(table).where(table.c.tenant == tenant))
 
     # Users
@@ -126,7 +125,7 @@ class Registry:
         with self._database.changing(tenant) as connection:
             if tenant is not None:
                 _tenant(connection, tenant)
-            adding = insert(t.users).values(**row)
+            adding = insert(connection, t.users).values(**row)
             same = [t.users.c.tenant, t.users.c.id]
             connection.execute(adding.on_conflict_do_update(index_elements=same, set_={"roles": row["roles"]}))
         return User(tenant, user, frozenset(roles))
@@ -167,7 +166,7 @@ class Registry:
             for member in members:
                 find_user(connection, tenant, member)
             row = {"tenant": tenant, "id": team, "created_at": moment(context)}
-            connection.execute(insert(t.teams).values(**row).on_conflict_do_nothing())
+            connection.execute(insert(connection, t.teams).values(**row).on_conflict_do_nothing())
             _remove(connection, t.members, tenant, team=team)
             for member in sorted(set(members)):
                 connection.execute(t.members.insert().values(tenant=tenant, team=team, user_id=member))
@@ -216,7 +215,7 @@ class Registry:
         with self._database.changing(tenant) as connection:
             _tenant(connection, tenant)
             find_user(connection, tenant, owner)
-            adding = insert(t.agents).values(tenant=tenant, id=agent, created_at=moment(context), **row)
+            adding = insert(connection, t.agents).values(tenant=tenant, id=agent, created_at=moment(context), **row)
             same = [t.agents.c.tenant, t.agents.c.id]
             connection.execute(adding.on_conflict_do_update(index_elements=same, set_=row))
         return self.agent(tenant, agent)
@@ -256,7 +255,7 @@ class Registry:
             if agent is not None:
                 find_agent(connection, tenant, agent)
             row = {"tenant": tenant, "agent": agent or "", "frozen_by": by, "frozen_at": moment(context)}
-            connection.execute(insert(t.freezes).values(**row).on_conflict_do_nothing())
+            connection.execute(insert(connection, t.freezes).values(**row).on_conflict_do_nothing())
 
     def thaw(self, tenant: str, agent: str | None = None) -> None:
         """Lets it write again. A frozen tenant's agents stay stopped until the tenant is thawed, too."""
@@ -274,7 +273,7 @@ class Registry:
             row = {"tenant": tenant, "id": session, "user_id": user, "agent": agent, "bound_at": moment(context)}
             of = select(t.sessions.c.user_id, t.sessions.c.agent)
             with self._database.begin(tenant) as connection:
-                connection.execute(insert(t.sessions).values(**row).on_conflict_do_nothing())
+                connection.execute(insert(connection, t.sessions).values(**row).on_conflict_do_nothing())
                 found = connection.execute(of.where(t.sessions.c.tenant == tenant, t.sessions.c.id == session)).one()
             whose = known[("session", tenant, session)] = (found.user_id, found.agent)
         if whose != (user, agent):

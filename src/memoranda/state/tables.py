@@ -8,10 +8,23 @@ hashes, credentials as references.
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, MetaData, String, Table, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
 
 PLATFORM = ""  # in a `tenant` column: of no tenant
-HEAD = "0001"  # the newest migration; a test compares it with the folder of migrations
+AUDIT = "*audit"  # whom a transaction is for that keeps the audit of all tenants; no tenant has such a name
+HEAD = "0002"  # the newest migration; a test compares it with the folder of migrations
 
 metadata = MetaData(
     naming_convention={
@@ -22,16 +35,20 @@ metadata = MetaData(
 )
 
 
+TEXT = String().with_variant(String(collation="C"), "postgresql")  # compared byte by byte, as SQLite does
+COUNT = BigInteger().with_variant(Integer(), "sqlite")  # 64 bits in both
+
+
 def _key(name: str) -> Column[str]:
-    return Column(name, String, primary_key=True)
+    return Column(name, TEXT, primary_key=True)
 
 
 def _text(name: str) -> Column[str]:
-    return Column(name, String, nullable=False)
+    return Column(name, TEXT, nullable=False)
 
 
 def _maybe(name: str) -> Column[str]:
-    return Column(name, String)
+    return Column(name, TEXT)
 
 
 # One row: counts every change of who may do what, so that each process sees when what it remembers is out of date.
@@ -39,7 +56,12 @@ changes = Table(
     "changes",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("n", Integer, nullable=False),
+    Column("n", COUNT, nullable=False),
+)
+
+# One row: the oldest program that may go on using these tables. A migration that an older one would misread moves it.
+compatible = Table(
+    "compatible", metadata, Column("id", Integer, primary_key=True, autoincrement=False), _text("oldest")
 )
 
 # The registry
@@ -134,10 +156,10 @@ idempotency_keys = Table(
 audit_events = Table(
     "audit_events",
     metadata,
-    Column("n", Integer, primary_key=True),
+    Column("n", COUNT, primary_key=True),
     _text("tenant"),
     _text("chain"),
-    Column("seq", Integer, nullable=False),
+    Column("seq", COUNT, nullable=False),
     _text("id"),
     _text("phase"),  # chain, intent, outcome, single
     _text("at"),

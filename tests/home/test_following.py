@@ -24,6 +24,9 @@ _STEPS = st.lists(
 @settings(max_examples=8, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(steps=_STEPS, watched=st.booleans())
 @example(steps=["note", "commit", "ask", "person", "note", "commit", "ask"], watched=False)
+@example(
+    steps=["edit", "back", "note", "commit"], watched=False
+)  # what was told in a commit that was left is taken back
 def test_who_follows_knows_what_who_begins_anew_knows(steps: list[str], watched: bool) -> None:
     with TemporaryDirectory() as folder:
         context, keys = Context(user="dana", agent="cleo"), Keys(Path(folder) / "keys")

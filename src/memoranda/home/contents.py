@@ -125,18 +125,18 @@ class Contents:
     def advanced(self, commit: str | None, committed: int, seq: int) -> str | None:
         """The commit that holds exactly `commit`, which holds the records up to `committed`, and those up to `seq`.
 
-        None when our own groups do not say so: somebody's commits may lie between, or records that are not known yet.
+        None when our own groups do not say so: somebody's commits may lie between, records that are not known yet, or
+        a person may have gone back to `commit` and left those on which some of the records are.
         """
         group = self._committer.last_group()
         if group is None or seq < group.after.seq:
             return None
-        held = self._committer.streak.held(group, commit)
-        if held is None and commit == group.main[0]:
-            held = group.before.seq
-        # When more is known to be committed, a person went back to here: then it was in a commit that is left.
-        if held is None or committed > held:
-            return None
-        return group.main[1] or group.main[0]
+        streak = self._committer.streak
+        if streak.leads(group, commit):
+            held = streak.held(commit, committed)
+        else:
+            held = (commit, committed) == (group.main[0], group.before.seq)
+        return (group.main[1] or group.main[0]) if held else None
 
     def told_by_log(self, ledger: tuple[str | None, str | None], seq: int) -> bool:
         """Whether the ledger came from one commit to the other by our own groups, with records up to `seq`."""
@@ -150,7 +150,7 @@ class Contents:
         group = self._committer.last_group()
         if group is None or new != group.main[1]:
             return False
-        return old == group.main[0] or self._committer.streak.held(group, old) is not None
+        return old == group.main[0] or self._committer.streak.leads(group, old)
 
     def ahead(self, seq: int) -> list[Record] | None:
         """The records behind `seq`, committed or not, as far as they have been read here; None when some are missing.

@@ -124,7 +124,7 @@ def test_what_is_allowed_is_listed_and_says_nothing_of_the_text(context: Context
     allow(replace(context, person=True), keys, "text", mark, "an example")
     (setting,) = allowed(context, keys)
     assert (setting.kind, setting.value, setting.reason, setting.by) == ("text", mark, "an example", "dana")
-    assert VALUE not in Settings(keys).path.read_text() and len(VALUE) == 16
+    assert VALUE not in Path(Settings(keys).lines.place).read_text() and len(VALUE) == 16
     # Another installation's hash of the same text is another one: nothing can be guessed from it.
     assert Settings(Keys(keys.folder / "other")).mark(VALUE) != Settings(keys).mark(VALUE)
 
@@ -136,16 +136,16 @@ def test_a_line_that_somebody_else_wrote_allows_nothing_and_is_named(
     others = Keys(keys.folder.parent / "theirs" / "keys")
     ours, theirs = Settings(keys), Settings(others)
     allow(replace(context, person=True), others, "text", mark, "of another installation")
-    ours.path.parent.mkdir(parents=True, exist_ok=True)
+    Path(ours.lines.place).parent.mkdir(parents=True, exist_ok=True)
     forged = json.dumps(dict.fromkeys(("reason", "by", "at", "mac"), "") | {"kind": "text", "value": mark})
-    ours.path.write_text(theirs.path.read_text() + forged + "\n")
+    Path(ours.lines.place).write_text(Path(theirs.lines.place).read_text() + forged + "\n")
     assert allowed(context, keys) == []
     assert refused(WAYS["remember"], context, space, SECRET, Path(), VALUE) == mark
     assert "settings_unvouched" in {finding.code for finding in doctor(context, space).findings}
     # Nor does the policy of one Home speak for another.
     own = Settings(keys, space.one().repository.marker.id)
     policy_set(replace(context, person=True), space, "allow_personal_data", False)
-    own.path.rename(own.path.with_name("hom_other.jsonl"))
+    Path(own.lines.place).rename(Path(own.lines.place).with_name("hom_other.jsonl"))
     assert policy_show(context, space).allow_personal_data and Settings(keys, "hom_other").unvouched() == 1
 
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_allowed(
         allow(replace(context, person=True), keys, kind, value, reason)
     with pytest.raises((NotFound, InvalidInput)):
         revoke(replace(context, person=True), keys, kind, value)
-    assert not Settings(keys).path.exists()
+    assert Settings(keys).lines.mark() is None
 
 
 @pytest.mark.requirement("S-084")

@@ -129,14 +129,13 @@ def as_bundle(context: Context, places: Mapping[str, Place], home: OpenHome) -> 
     home.refresh(context)
     home.repository.flush()
     refuse_others(home, places.keys())
-    root = home.repository.root
-    with tempfile.TemporaryDirectory(prefix="memoranda-export-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-export-") as folder, home.repository.whole() as root:
         file = Path(folder) / "home.bundle"
         plain_git(root, "bundle", "create", str(file), "HEAD", _branch(home))
         data = file.read_bytes()
     manifest = manifest_of(context, places.values(), ())
     del manifest["notes"], manifest["count"]
-    manifest |= {"commit": home.repository.store.refs.head_commit(), "sha256": hashlib.sha256(data).hexdigest()}
+    manifest |= {"commit": home.repository.head(), "sha256": hashlib.sha256(data).hexdigest()}
     return Exported("home.bundle", "application/x-git-bundle", data, manifest)
 
 
@@ -177,7 +176,8 @@ def _mine(home: OpenHome, places: frozenset[str]) -> Iterator[bool]:
 
 def _history(home: OpenHome) -> Iterator[tuple[str, str, bytes]]:
     """(path, blob, bytes) of every file in every commit of the branch."""
-    listed = plain_git(home.repository.root, "rev-list", "--objects", _branch(home))
+    with home.repository.whole() as root:
+        listed = plain_git(root, "rev-list", "--objects", _branch(home))
     for line in listed.splitlines():
         oid, _, path = line.partition(b" ")
         if path and (data := home.repository.blob(oid.decode("ascii"))) is not None:
@@ -185,4 +185,4 @@ def _history(home: OpenHome) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _branch(home: OpenHome) -> str:
-    return home.repository.store.refs.head() or "HEAD"
+    return home.repository.branch() or "HEAD"

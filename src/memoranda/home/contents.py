@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
-from memoranda.errors import Erased, NotFound, ReadOnlyHome
+from memoranda.errors import ReadOnlyHome
 from memoranda.home.activity import Activity
 from memoranda.home.committer import Committer
 from memoranda.home.disk import DiskStore
 from memoranda.home.draft import Snapshot
-from memoranda.home.erasing.erasures import Erasures, Leads, find_in_ledger
+from memoranda.home.erasing.erasures import Erasures
 from memoranda.home.git import Git
 from memoranda.home.groups import Group
 from memoranda.home.history import Step, past_blobs, walk, walk_rows
+from memoranda.home.holding import Holding
 from memoranda.home.joining import segments
 from memoranda.home.keys import Keys
 from memoranda.home.layout import Layout, layout_of
 from memoranda.home.ledger import Pen, read_lines
 from memoranda.home.ledger_tip import LedgerTip
 from memoranda.home.log import IntakeLog
-from memoranda.home.marker import FORMAT, Marker, Replica, read_marker, replica_of
-from memoranda.home.objects import GitObject, TreeEditor, read_tree
+from memoranda.home.marker import Marker, Replica, read_marker, replica_of
+from memoranda.home.objects import GitObject, TreeEditor
 from memoranda.home.outside import Ours
 from memoranda.home.record import Record
 from memoranda.home.store import LEDGER_REF, TreeChange
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from memoranda.home.inventory import Text
 
 
-class Contents:
+class Contents(Holding):
     """The reading half of an open Home; `Repository` is the whole, and says what the arguments are."""
 
     def __init__(self, root: Path, context: Context, keys: Keys, *, first: bool = False) -> None:
@@ -71,16 +74,24 @@ class Contents:
 
     # What holds now
 
-    @property
-    def read_only(self) -> str | None:
-        """Why this Home cannot be written, None when it can."""
-        if self.marker.format != FORMAT:
-            return f"its format is {self.marker.format} and this program knows {FORMAT}"
-        return None
+    store: DiskStore
+    worktree: Worktree
 
-    @property
-    def name(self) -> str:
-        return self.marker.name
+    def head(self) -> str | None:
+        return self.store.refs.head_commit()
+
+    def branch(self) -> str | None:
+        return self.store.refs.head()
+
+    def entries(self, folder: str) -> int:
+        try:
+            return len(os.listdir(self.root / folder))  # noqa: PTH208 - counts, and nothing else
+        except FileNotFoundError:
+            return 0
+
+    @contextmanager
+    def whole(self) -> Iterator[Path]:
+        yield self.root
 
     def snapshot(self) -> Snapshot:
         """The commit that HEAD stands on and the records that are not in it, consistent with each other."""
@@ -101,10 +112,6 @@ class Contents:
     def settled(self) -> bool:
         """Whether everything that was written in this Home is in Git."""
         return self._committer.left() is None
-
-    def pen(self, replica: str) -> Pen:
-        """What tells whether a line of that replica's ledger was written by this installation."""
-        return Pen(self.keys, self.marker.id, replica)
 
     def subscribe(self, word: str, listener: Callable[[Record], None]) -> None:
         """`listener` is told of every record in whose ledger lines `word` stands, written or read from now on."""
@@ -171,41 +178,7 @@ class Contents:
         """The newest group of commits that this clone made."""
         return self._committer.last_group()
 
-    def known(self, snapshot: Snapshot) -> Callable[[str], str | None]:
-        """A function that gives the blob id of a path in a snapshot."""
-        overlay = {change.path: change.new for record in snapshot.tail for change in record.changes}
-
-        def blob_of(path: str) -> str | None:  # what was just written needs no object of Git
-            return overlay[path] if path in overlay else self._tree(snapshot.commit).get(path)
-
-        return blob_of
-
-    def blob_at(self, commit: str, path: str) -> str | None:
-        """The blob id of `path` at a commit."""
-        return self._tree(commit).get(path)
-
-    def _tree(self, commit: str | None) -> TreeEditor:
-        if commit is None:
-            return TreeEditor(lambda _oid: b"", None)
-        tree = self._trees.get(commit)
-        if tree is None:
-            found = self.store.get(f"{commit}^{{tree}}")
-            tree = TreeEditor(self._tree_data, found.oid if found else None)
-            self._trees = {commit: tree}  # one is enough: reads ask about now
-        return tree
-
-    def _tree_data(self, oid: str) -> bytes:
-        found = self.store.get(oid)
-        return found.data if found else b""
-
     # What it holds and held
-
-    def blob(self, oid: str) -> bytes | None:
-        """The bytes of a blob, also of one that is still in the log only."""
-        found = self._object(oid)
-        if found is None and (leads := self.erasures.find(oid)) is not None and leads.name is not None:
-            found = self.store.get(leads.name)
-        return found.data if found is not None and found.kind == "blob" else None
 
     def _object(self, name: str) -> GitObject | None:
         """An object of Git, or a blob that is still in the log only."""
@@ -237,42 +210,6 @@ class Contents:
                     return data
         return None
 
-    def at(self, path: str, rev: str | None) -> bytes:
-        """The bytes of `path` now, at a commit, or (for a blob id) of that very blob; NotFound, Erased.
-
-        Commits and blobs that an erasing replaced lead to what stands in their place.
-        """
-        if rev is None:
-            blob = self.known(self.snapshot())(path)
-            data = self.blob(blob) if blob else None
-        else:
-            data = self._at_rev(path, rev) if "\n" not in rev + path else None
-        if data is None:
-            raise NotFound(
-                f"{path} does not exist{f' at {rev}' if rev else ''} in this Home.",
-                remedy="Look for its history with `memoranda log`, or fetch the commit from the clone that has it.",
-            )
-        return data
-
-    def _at_rev(self, path: str, rev: str) -> bytes | None:
-        found = self._object(rev)
-        if found is None:
-            leads = self.erasures.find(rev) or self._told_by_ledger(rev)
-            if leads is not None and leads.name is None:
-                raise Erased(leads.day)
-            found = self.store.get(leads.name) if leads is not None and leads.name is not None else None
-        if found is None or found.kind == "blob":
-            return found.data if found else None
-        inside = self.store.get(f"{found.oid}:{path}")
-        if inside is None and (day := self.erasures.lost(path)) is not None:
-            raise Erased(day)
-        return inside.data if inside else None
-
-    def _told_by_ledger(self, rev: str) -> Leads | None:
-        """What another clone's erasing says of an id that this one does not know."""
-        segments = ((replica, data) for _, replica, data in self.ledger_segments())
-        return find_in_ledger(segments, lambda replica, line: self.pen(replica).vouches(line), rev)
-
     def _blobs_of(self, path: str, since: str | None) -> set[str | None]:
         head = self.store.refs.head_commit()
         known = since if since is not None and self.store.get(since) else None
@@ -303,10 +240,3 @@ class Contents:
             return
         for path, _, data in self.ledger_segments():
             yield ledger_text(path, data)
-
-    def ledger_segments(self) -> Iterator[tuple[str, str, bytes]]:
-        """(path, replica, data) of every committed segment of the ledger."""
-        root = self.store.get(f"{self.store.ref(LEDGER_REF)}^{{tree}}")
-        for _, folder, tree in read_tree(root.data if root else b""):
-            for _, name, blob in read_tree(self._tree_data(tree)):
-                yield f"{folder.decode()}/{name.decode()}", folder.decode(), self._tree_data(blob)

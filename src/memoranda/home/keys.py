@@ -12,12 +12,74 @@ import hmac
 import os
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Protocol
 
-from memoranda.home.durable import sync_path
+from memoranda.home.durable import FileLock, sync_path
 
 _PURPOSES = ("envelope", "ledger", "tombstone", "namespace", "cursor", "settings", "audit")
 _SIZE = 32
+
+
+class Lines(Protocol):
+    """What was written down beside the keys, under one name: lines that are only ever added."""
+
+    place: str  # where it lies, for a person
+
+    def mark(self) -> object | None:
+        """Changes with every line; None while there is none. Cheap."""
+
+    def read(self) -> bytes:
+        """All of it."""
+
+    def add(self, data: bytes) -> None:
+        """Adds a line, durably."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Nobody else reads and writes these lines meanwhile, in this process or another one."""
+
+
+class FileLines:
+    """Implements `Lines` by a file that its owner only can read."""
+
+    def __init__(self, path: str) -> None:
+        self.place = path
+
+    def mark(self) -> tuple[int, int, int] | None:
+        if not os.access(self.place, os.F_OK):  # the usual case, and an exception takes five times as long
+            return None
+        try:
+            status = os.stat(self.place)  # noqa: PTH116 - asked at every write
+        except FileNotFoundError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+    def read(self) -> bytes:
+        try:
+            return Path(self.place).read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def add(self, data: bytes) -> None:
+        folder = Path(self.place).parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self.place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        sync_path(folder)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        lock = FileLock(Path(self.place).with_suffix(".lock"))
+        try:
+            lock.acquire()
+            yield
+        finally:
+            lock.close()  # an open file of its own holds the lock, so that threads wait for each other too
 
 
 class Keys:
@@ -25,7 +87,6 @@ class Keys:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()  # the process may go to another folder
-        self.settings = f"{self.folder.parent}/settings/"  # what a person has settled lies beside the keys
         self._held: dict[tuple[str, str], bytes] = {}
         self._begun: dict[tuple[str, str], hmac.HMAC] = {}
         self._lock = threading.Lock()
@@ -37,6 +98,14 @@ class Keys:
             with self._lock:  # the name of a fresh key tells processes apart, not threads
                 held = self._held[purpose, owner] = self._load(purpose, owner)
         return held
+
+    def settled(self, owner: str) -> Lines:
+        """What a person has settled for `owner`."""
+        return FileLines(f"{self.folder.parent}/settings/{owner}.jsonl")
+
+    def forgotten(self, home: str) -> Lines:
+        """The tombstones of a Home."""
+        return FileLines(f"{self.folder}/tombstone/{home}.jsonl")
 
     def _path(self, purpose: str, owner: str, version: str = "") -> Path:
         if purpose not in _PURPOSES:

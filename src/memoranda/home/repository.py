@@ -39,7 +39,6 @@ _CLOSING_TRIES = 20
 _MUCH = 8 << 20  # bytes of records
 _UNKNOWN = "not looked into yet"
 Admit = Callable[[bytes, str], str | None]
-Stamp = Callable[[Sequence[Found]], Mapping[str, Mapping[str, object]]]
 
 
 def everything(_data: bytes, _path: str) -> str | None:
@@ -70,17 +69,17 @@ class Repository(Contents):
     ) -> None:
         super().__init__(root, context, keys, first=first)
         self._admit = admit
-        self.stamp: Stamp = lambda _found: {}  # path -> what the ledger says of found bytes beside their blob
+        self.stamp = lambda _found: {}
         self.git_index = GitIndex(self.layout, self._git, self.worktree, self._blobs_of, begun)
         self.outside = Outside(self.layout, self.worktree, self.ours)
         self._looker = Looker(self.store, self.git_index, self.outside, self.ours, self.layout, self.only_ours)
         self._looking = threading.Lock()
-        self.look_every: timedelta | None = None  # where people edit seldom: how long a look at the files is good for
+        self.look_every = None
         self._looked: datetime | None = None
         self._lost: str | None = _UNKNOWN
         self._taken_in = self.layout.own / "taken-in"
         self._many = False
-        self.refused: dict[str, str] = {}
+        self.refused = {}
         self._committer.moved = self._looker.follow
         self._erasing = self.layout.own / "erasing"
         self._plan = str(self._erasing / "plan.json")
@@ -100,6 +99,10 @@ class Repository(Contents):
             self._mend()
         if self.read_only is None:
             self._take_in_fetched()
+
+    @property
+    def comparing(self) -> bool:
+        return self.git_index.comparing
 
     # Erasing
 

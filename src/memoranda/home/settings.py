@@ -7,11 +7,8 @@ nothing: neither an edit of the file nor anything that a Home brings along settl
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
-from memoranda.home.durable import sync_path
 from memoranda.home.keys import Keys
 from memoranda.values import dataclass
 
@@ -34,20 +31,12 @@ class Setting:
 
 def settled(keys: Keys, owner: str) -> bool:
     """Whether anything was ever settled for this owner: asked at every write, and nearly always it was not."""
-    return os.access(f"{keys.settings}{owner}.jsonl", os.F_OK)
+    return keys.settled(owner).mark() is not None
 
 
 def state_of(keys: Keys, *owners: str) -> str:
     """Changes with everything that is settled for one of these owners; what was settled is not read."""
-    states = []
-    for owner in owners:
-        try:
-            stat = Settings(keys, owner).path.stat()
-        except FileNotFoundError:
-            states.append("-")
-        else:
-            states.append(f"{stat.st_size}.{stat.st_mtime_ns}")
-    return " ".join(states)
+    return " ".join(str(keys.settled(owner).mark()) for owner in owners)
 
 
 class Settings:
@@ -56,7 +45,7 @@ class Settings:
     def __init__(self, keys: Keys, owner: str = "person") -> None:
         self._keys = keys
         self._owner = owner
-        self.path = Path(f"{keys.settings}{owner}.jsonl")
+        self.lines = keys.settled(owner)
 
     def standing(self) -> dict[tuple[str, str], Setting]:
         """(kind, value) -> what stands now, oldest first."""
@@ -76,13 +65,7 @@ class Settings:
         """Adds a line, durably; `verdict` is `allow` or `revoke`."""
         fields = setting.json() | {"verdict": verdict}
         line = json.dumps({name: fields[name] for name in _FIELDS} | {"mac": self._mac(fields)}) + "\n"
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        sync_path(self.path.parent)
+        self.lines.add(line.encode())
 
     def mark(self, text: str) -> str:
         """The keyed hash of a text: 32 hex digits that say nothing of it to whoever lacks the key."""
@@ -94,12 +77,8 @@ class Settings:
 
     def _lines(self) -> tuple[list[dict[str, str]], int]:
         """The lines that are vouched for, and how many are not."""
-        try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
-            return [], 0
         good, bad = list[dict[str, str]](), 0
-        for line in data.splitlines():
+        for line in self.lines.read().splitlines():
             try:
                 fields = json.loads(line)
                 vouched = fields.pop("mac") == self._mac(fields) and all(isinstance(v, str) for v in fields.values())

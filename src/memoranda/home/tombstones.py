@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from memoranda.home.keys import Keys, fingerprint
 from memoranda.home.ledger import read_lines
@@ -75,23 +73,21 @@ class Mirror:
     """
 
     def __init__(self, keys: Keys, home: str) -> None:
-        self._path = keys.folder / "tombstone" / f"{home}.jsonl"
+        self._lines = keys.forgotten(home)
 
     def read(self) -> dict[str, Mirrored]:
         """mark -> what was said of it last."""
-        try:
-            status = self._path.stat()
-        except FileNotFoundError:
+        state = self._lines.mark()
+        if state is None:
             return {}
-        state = (status.st_ino, status.st_size, status.st_mtime_ns)
-        known = _READ.get(self._path)
+        known = _READ.get(self._lines.place)
         if known is None or known[0] != state:
-            known = _READ[self._path] = (state, self._read())
+            known = _READ[self._lines.place] = (state, self._read())
         return known[1]
 
     def _read(self) -> dict[str, Mirrored]:
         found: dict[str, Mirrored] = {}
-        for fields in read_lines(self._path.read_bytes()):
+        for fields in read_lines(self._lines.read()):
             told = Mirrored(
                 str(fields.get("event")) == "lift", _text(fields.get("at")), _text(fields.get("owner")),
                 _text(fields.get("key")), tuple(fields.get("stays") or ()),
@@ -105,13 +101,8 @@ class Mirror:
             "marks": sorted(marks), "event": "lift" if told.lifted else "set", "at": told.at, "owner": told.owner,
             "key": told.key, "stays": list(told.stays),
         }  # fmt: skip
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "ab") as file:
-            # A line that a loss of power cut short is passed over, and the next one begins on its own.
-            file.write(b"\n" + json.dumps(fields, separators=(",", ":")).encode("ascii") + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        # A line that a loss of power cut short is passed over, and the next one begins on its own.
+        self._lines.add(b"\n" + json.dumps(fields, separators=(",", ":")).encode("ascii") + b"\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +116,7 @@ class Mirrored:
     stays: tuple[str, ...] = ()
 
 
-_READ: dict[Path, tuple[tuple[int, int, int], dict[str, Mirrored]]] = {}  # every catch-up asks, and it seldom changes
+_READ: dict[str, tuple[object, dict[str, Mirrored]]] = {}  # every catch-up asks, and it seldom changes
 
 
 def _text(value: object) -> str | None:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from memoranda.home.draft import Snapshot
 from memoranda.home.history import Step
+from memoranda.home.holding import Holding
 from memoranda.home.ledger import read_lines
 from memoranda.home.objects import read_tree
 from memoranda.home.record import Record
-from memoranda.home.repository import Admit, Repository, everything
+from memoranda.home.repository import Admit, everything
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
 from memoranda.index.journal_mode import transaction
@@ -56,7 +57,7 @@ class CatchUp:
 
     def __init__(
         self,
-        repository: Repository,
+        repository: Holding,
         catalog: Catalog,
         progress: Progress | None = None,
         admit: Admit = everything,

@@ -18,7 +18,8 @@ from memoranda.context import Context
 from memoranda.errors import IndexBusy, IndexDamaged, MemorandaError, NotFound, Unavailable
 from memoranda.home.draft import Snapshot
 from memoranda.home.durable import FileLock
-from memoranda.home.repository import Admit, Repository, everything
+from memoranda.home.holding import Holding
+from memoranda.home.repository import Admit, everything
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
@@ -55,7 +56,7 @@ class Indexes:
 
     def __init__(
         self,
-        repository: Repository,
+        repository: Holding,
         context: Context,
         progress: Progress | None = None,
         counts: Callable[[Review], bool] = vouched,

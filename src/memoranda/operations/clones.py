@@ -65,7 +65,7 @@ def pull(context: Context, space: Space, remote: str | None = None) -> Pulled:
     home = space.one()
     home.refresh(context)
     before = home.indexes.catalog.count_notes()
-    done = home.repository.pull(context, remote)
+    done = home.on_disk.pull(context, remote)
     home.refresh(context)
     fresh = max(0, home.indexes.catalog.count_notes() - before)
     conflicts = tuple((item.path, item.other) for item in done.conflicts)

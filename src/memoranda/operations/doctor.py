@@ -85,7 +85,7 @@ def _indexes(home: OpenHome) -> Iterator[Finding]:
 
 
 def _leftovers(home: OpenHome) -> Iterator[Finding]:
-    for path in home.repository.store.leftovers():
+    for path in home.on_disk.store.leftovers():
         remedy = "`memoranda doctor --fix` removes it."
         yield Finding("leftover", "notice", path, "A killed process left this file in Git's folder.", remedy)
 
@@ -94,7 +94,7 @@ def _mended(home: OpenHome, finding: Finding) -> Finding:
     if finding.code in ("index_damaged", "index_foreign"):
         home.indexes.drop(finding.where)
     elif finding.code == "leftover":
-        home.repository.store.sweep()
+        home.on_disk.store.sweep()
     elif finding.code in ("index_behind", "index_missing"):
         home.indexes.catch_up()
     return replace(finding, fixed=True)
@@ -109,7 +109,7 @@ def _unreadable(home: OpenHome) -> Iterator[Finding]:
             "note_odd", "notice", row.path, f"Not everything in this note is understood: {'; '.join(row.problems)}.",
             "It is kept and recalled as it is; mend it in an editor if you like.",
         )  # fmt: skip
-    for path, reason in sorted(home.repository.outside.strange.items()):
+    for path, reason in sorted(home.on_disk.outside.strange.items()):
         remedy = "Put a regular file in its place, or move it away."
         yield Finding("file_left_alone", "warning", masked_path(path), f"This file is not taken in: {reason}.", remedy)
     for path, reason in sorted(home.repository.refused.items()):
@@ -215,7 +215,7 @@ def _held(home: OpenHome) -> Iterator[Finding]:
 
 def _repository(home: OpenHome) -> Iterator[Finding]:
     try:
-        for line in home.repository.verify():
+        for line in home.on_disk.verify():
             yield Finding(
                 "repository_damaged", "error", ".git", f"Git finds damage: {line}",
                 "Restore the object from a clone (`git fetch`) or a backup.",
@@ -247,7 +247,7 @@ def _cut(home: OpenHome) -> Iterator[Finding]:
             "`memoranda pull` from a clone that has the lines brings them back; or a person goes on with what is left: "
             "`memoranda session fresh --lost`.",
         )  # fmt: skip
-    elif (at := repository.tip.last_cut()) is not None:
+    elif (at := home.on_disk.tip.last_cut()) is not None:
         yield Finding(
             "ledger_restored", "notice", LEDGER_REF,
             f"The ledger was cut, set back or deleted; on {at[:10]} its lines were put back.",
@@ -289,7 +289,7 @@ def _settings(home: OpenHome) -> Iterator[Finding]:
         settings = Settings(home.repository.keys, owner)
         if count := settings.unvouched():
             yield Finding(
-                "settings_unvouched", "warning", str(settings.path),
+                "settings_unvouched", "warning", settings.lines.place,
                 f"{count} line(s) were not written by this installation. They allow and refuse nothing.",
                 "Look who wrote them, and take them out; what you want settled, settle with `allow` or `policy`.",
             )  # fmt: skip

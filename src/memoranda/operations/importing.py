@@ -11,6 +11,7 @@ from typing import NamedTuple
 from memoranda.context import Context
 from memoranda.errors import NotFound
 from memoranda.home.draft import Change, Draft
+from memoranda.home.repository import Repository
 from memoranda.index.catchup import Progress
 from memoranda.notes.ids import blob_id
 from memoranda.notes.paths import slug
@@ -85,7 +86,7 @@ def import_folder(context: Context, space: Space, source: Path, progress: Progre
 def _take_all(run: _Run, files: Sequence[str], progress: Progress | None) -> None:
     """Takes in the files. Who looks for secrets and who keep the indexes up are processes of their own for many."""
     indexes, repository = run.home.indexes, run.home.repository
-    if len(files) < _MANY:
+    if len(files) < _MANY or not isinstance(repository, Repository):  # others follow a log in a folder
         run.written = indexes.ahead
         _take_each(run, files, progress)
         indexes.ahead(last=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +80,7 @@ class Permit:
         from memoranda.values import replace
 
         settings = _settings(self.home)
-        with _alone(settings):
+        with settings.lines.alone():
             standing = settings.standing()
             granted = standing.get(("once", self.mark))
             if granted is None or _over(granted.at, context.now()):
@@ -141,7 +140,7 @@ def _remedy(context: Context, settings: Settings, mark: str, text: str) -> str:
 def _keep(context: Context, settings: Settings, mark: str, text: str) -> bool:
     from memoranda.home.settings import Setting
 
-    with _alone(settings):
+    with settings.lines.alone():
         waiting = [s for (kind, _), s in settings.standing().items() if kind == "asked"]
         for old in [s for s in waiting if _over(s.at, context.now())]:
             settings.settle(old, "revoke")
@@ -217,7 +216,7 @@ def allow_once(context: Context, space: Space, mark: str, reason: str) -> Asked:
             remedy="Run the command in a terminal of your own.",
         )
     settings = _settings(home)
-    with _alone(settings):
+    with settings.lines.alone():
         settings.settle(Setting("once", mark, " ".join(reason.split())[:500], context.user, _now(context)))
     return replace(item, allowed=True)
 
@@ -232,7 +231,7 @@ def refuse_asked(context: Context, space: Space, mark: str) -> Asked:
             "Only a person can decide this.", remedy="Run the command in a terminal of your own."
         )
     settings = _settings(home)
-    with _alone(settings):
+    with settings.lines.alone():
         for kind in ("once", "asked"):
             settings.settle(Setting(kind, mark, "refused", context.user, _now(context)), "revoke")
     return item
@@ -242,19 +241,6 @@ def _settings(home: OpenHome) -> Settings:
     from memoranda.home.settings import Settings
 
     return Settings(home.repository.keys, f"{home.repository.marker.id}-once")
-
-
-@contextmanager
-def _alone(settings: Settings) -> Iterator[None]:
-    """Nobody else reads and writes these settings meanwhile, in this process or another one."""
-    from memoranda.home.durable import FileLock
-
-    lock = FileLock(settings.path.with_suffix(".lock"))
-    try:
-        lock.acquire()
-        yield
-    finally:
-        lock.close()  # an open file of its own holds the lock, so that threads wait for each other too
 
 
 def _now(context: Context) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from functools import wraps
@@ -10,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from memoranda.context import Context
-from memoranda.home.repository import Repository
+from memoranda.errors import Unavailable
+from memoranda.home.holding import Holding
 from memoranda.index.indexes import Indexes
 from memoranda.trust.reviews import reviewed_blobs
 from memoranda.values import dataclass, field
@@ -22,6 +22,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 if TYPE_CHECKING:
     from memoranda.home.record import Record
+    from memoranda.home.repository import Repository
     from memoranda.operations.admission import Rules
     from memoranda.operations.sessions import SessionBook
     from memoranda.operations.tomb_book import TombBook
@@ -62,7 +63,7 @@ class OpenHome:
     writes here and has said so outside the Home; `edits` are the blobs of such edits that are not reviewed yet.
     """
 
-    repository: Repository
+    repository: Holding
     indexes: Indexes
     withdrawn: Withdrawn
     duties: Duties
@@ -83,6 +84,18 @@ class OpenHome:
     @property
     def name(self) -> str:
         return self.repository.name
+
+    @property
+    def on_disk(self) -> Repository:
+        """Its repository, for what is only about files in folders. Unavailable for a Home that lies in a database."""
+        from memoranda.home.repository import Repository
+
+        if not isinstance(self.repository, Repository):
+            raise Unavailable(
+                "This works on the files of a Home only.", why=f"The Home {self.name} lies in a database.",
+                remedy="Move it to a folder with `memoranda move`, or ask the service.",
+            )  # fmt: skip
+        return self.repository
 
     @property
     def sessions(self) -> SessionBook:
@@ -127,7 +140,7 @@ class OpenHome:
 
     def refresh(self, context: Context) -> None:
         """Takes in outside edits and brings the indexes up to date: what every read begins with."""
-        if self.repository.git_index.comparing:
+        if self.repository.comparing:
             self._prepare()
         _, snapshot = self.repository.sight(context)
         self.indexes.catch_up(snapshot)
@@ -154,7 +167,7 @@ class OpenHome:
         with self.indexes.lock:
             self.indexes.lexical.read_ahead()
         for module in ("operations.admission", "operations.claiming", "index.fill"):
-            if self.repository.git_index.comparing:
+            if self.repository.comparing:
                 import_module(f"memoranda.{module}")
 
     def folder_with_room(self, folder: str) -> str:
@@ -164,11 +177,7 @@ class OpenHome:
             name = folder if part == 1 else f"{folder}~{part}"
             count, age = self._counts.get(name, (0, _RECOUNT))
             if age >= _RECOUNT:  # other processes write here too
-                try:
-                    count = len(os.listdir(self.repository.root / name))  # noqa: PTH208 - counts, and nothing else
-                except FileNotFoundError:
-                    count = 0
-                age = 0
+                count, age = self.repository.entries(name), 0
             if count < FOLDER_LIMIT:
                 self._counts[name] = (count + 1, age + 1)
                 return name

@@ -97,7 +97,7 @@ def _uncounted(home: OpenHome, review: Review) -> tuple[str, str]:
 
 
 def _refs(home: OpenHome) -> Iterator[Finding]:
-    refs = home.repository.store.refs
+    refs = home.on_disk.store.refs
     for name in (*refs.names("refs/memoranda"), *refs.names("refs/notes")):
         if name != LEDGER_REF and not name.startswith(f"{FROM}/"):
             yield Finding(

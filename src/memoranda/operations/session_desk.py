@@ -163,5 +163,5 @@ def session_fresh(context: Context, space: Space, *, lost: bool = False) -> str:
     lines = [event(session, context, "close") for session in ended]
     home.sessions.tell(context, [*lines, event(old, context, "fresh")], "Start a session afresh")
     if lost:
-        home.repository.settle_ledger()
+        home.on_disk.settle_ledger()
     return home.sessions.ambient(context)

@@ -16,8 +16,8 @@ from typing import Any
 
 from memoranda.context import Context
 from memoranda.home.draft import Draft
+from memoranda.home.holding import Holding
 from memoranda.home.record import Record
-from memoranda.home.repository import Repository
 from memoranda.index.indexes import Indexes
 from memoranda.notes.times import parse_instant
 from memoranda.trust.labels import CLEAN, Root, Taint, inherit
@@ -54,7 +54,7 @@ class Met:
 class SessionBook:
     """The sessions of one Home, kept up by every record that this process reads or writes."""
 
-    def __init__(self, repository: Repository, indexes: Indexes) -> None:
+    def __init__(self, repository: Holding, indexes: Indexes) -> None:
         self._repository = repository
         self._indexes = indexes
         self._lock = threading.RLock()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.context import Context
 from memoranda.errors import HomeNotFound, NotFound, Unavailable
+from memoranda.home.holding import Holding
 from memoranda.home.keys import Keys
 from memoranda.home.layout import is_home
 from memoranda.home.marker import read_marker
@@ -170,7 +171,7 @@ class Space:
             opened.append(home)
         return home
 
-    def _counts(self, repository: Repository) -> tuple[Callable[[Review], bool], Withdrawn, Callable[[], object]]:
+    def _counts(self, repository: Holding) -> tuple[Callable[[Review], bool], Withdrawn, Callable[[], object]]:
         """Which reviews count in a Home, what was withdrawn in it, and what tells that other reviews may count."""
         from memoranda.home.settings import Settings
         from memoranda.trust.withdrawn import Withdrawn, not_withdrawn
@@ -260,7 +261,7 @@ def _trust(context: Context, home: OpenHome) -> None:
 _DUTIES = Duties(_claim, _trust, _retest, _keep_up, _keep_up_others)
 
 
-def _endpoint(space: Space, repository: Repository, name: str) -> Endpoint | None:
+def _endpoint(space: Space, repository: Holding, name: str) -> Endpoint | None:
     """The server that the person's settings call so, once a person has let this Home's texts be sent there."""
     from memoranda.home.settings import Settings
 

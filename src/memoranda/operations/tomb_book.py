@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from memoranda.home.holding import Holding
 from memoranda.home.record import Record
-from memoranda.home.repository import Repository
 from memoranda.home.tombstones import Mirror, Mirrored, Seals
 from memoranda.index.indexes import Indexes
 from memoranda.index.keepout import Tombs, tombs_of
@@ -23,7 +23,7 @@ def forgotten_on(tomb: Tombstone) -> str:
 class TombBook:
     """The tombstones of one Home, kept up by every record that this process reads or writes."""
 
-    def __init__(self, repository: Repository, indexes: Indexes) -> None:
+    def __init__(self, repository: Holding, indexes: Indexes) -> None:
         self._repository = repository
         self._indexes = indexes
         self._tombs: Tombs | None = None

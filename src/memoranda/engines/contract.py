@@ -221,6 +221,7 @@ class Item(Model):
     legal_hold: bool = False
     etag: str = ""
     content_withheld: bool = Field(False, description="The injection filter blocks its words for agents.")
+    generated: bool = Field(False, description="A model made it; `sources` says from what.")
 
 
 class ScoredItem(Item):

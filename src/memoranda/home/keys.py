@@ -128,6 +128,21 @@ class Keys:
             found[fingerprint(key)] = key
         return found
 
+    def renew(self, purpose: str, owner: str) -> None:
+        """Makes a fresh key; the one before stays beside it (`versions`). Other processes see it when they start."""
+        with self._lock:
+            path, old = self._path(purpose, owner), self._load(purpose, owner)
+            kept = self._path(purpose, owner, f"+{fingerprint(old)}")
+            if not kept.exists():
+                write_privately(kept, old)
+            fresh = path.with_name(f"{path.name}.{os.getpid()}")
+            fresh.unlink(missing_ok=True)
+            write_privately(fresh, os.urandom(_SIZE))
+            fresh.replace(path)
+            sync_path(path.parent)
+            self._held.pop((purpose, owner), None)
+            self._begun.pop((purpose, owner), None)
+
     def take_in(self, purpose: str, owner: str, key: bytes) -> bool:
         """Keeps a key that another installation made beside the own one; whether it was not here before."""
         if fingerprint(key) in self.versions(purpose, owner):

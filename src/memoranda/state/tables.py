@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 PLATFORM = ""  # in a `tenant` column: of no tenant
 AUDIT = "*audit"  # whom a transaction is for that keeps the audit of all tenants; no tenant has such a name
-HEAD = "0002"  # the newest migration; a test compares it with the folder of migrations
+HEAD = "0003"  # the newest migration; a test compares it with the folder of migrations
 
 metadata = MetaData(
     naming_convention={
@@ -131,6 +131,55 @@ instances = Table(
 )
 instance_credentials = Table("instance_credentials", metadata, _key("tenant"), _key("instance"),
                              _text("credential_ref"), _text("set_at"), _text("set_by"))  # fmt: skip
+
+# What lies in engines elsewhere: never a word of it. `record` is the engine's own id; `state` is pending while it is
+# not known whether the engine has it, kept, or gone (then what keeps it out is left). `container` is its dataset.
+
+engine_items = Table(
+    "engine_items",
+    metadata,
+    _key("tenant"),
+    _key("id"),
+    _text("instance"),
+    _text("state"),
+    _maybe("record"),
+    _maybe("container"),
+    _text("namespace"),
+    _text("project"),  # empty for what belongs to the tenant as a whole
+    _text("scope"),
+    _text("owner"),
+    _text("user_id"),
+    _text("agent"),
+    _maybe("session"),
+    _text("kind"),
+    _text("classification"),
+    _text("origin"),
+    Column("confidence", Float),
+    Column("generated", Boolean, nullable=False),
+    _maybe("original"),  # the item that a model made this one from
+    Column("recalled", Boolean, nullable=False),  # false: kept beside what is recalled
+    Column("taint", JSON, nullable=False),  # kinds of roots
+    _maybe("verdict"),
+    _maybe("verdict_on"),  # the hash of the content that it is about
+    _maybe("valid_from"),
+    _maybe("valid_to"),
+    Column("supersedes", JSON, nullable=False),
+    _text("chain"),
+    Column("head", Boolean, nullable=False),
+    Column("retention_days", Integer),
+    _maybe("due_at"),
+    Column("legal_hold", Boolean, nullable=False),
+    _text("content_hash"),
+    _text("same_hash"),  # of the words as they are compared
+    _text("created_at"),
+    _text("updated_at"),
+    Index(None, "tenant", "instance", "project", "scope", "owner", "created_at"),
+    Index(None, "tenant", "instance", "record"),
+    Index(None, "tenant", "instance", "chain"),
+    Index(None, "tenant", "project", "scope", "owner", "same_hash"),
+    Index(None, "due_at"),
+    Index(None, "state"),
+)
 
 # Relations: OpenFGA's tuples; `subject` is what OpenFGA calls the user
 

@@ -1,0 +1,127 @@
+"""An item of an engine elsewhere as an item of the contract: its words from there, all else from our own rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from memoranda.engines.company import Shown
+from memoranda.engines.contract import Item
+from memoranda.engines.records import Record, Records
+from memoranda.notes.chains import Chains
+from memoranda.notes.times import Interval, format_instant, parse_instant
+from memoranda.trust.labels import Root, State, Taint, note_state
+from memoranda.values import dataclass
+
+_CHANGED = "its words are not those that were kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What only the engine has of an item."""
+
+    content: str
+    subject: str | None = None
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An item as it stands now: how far its words may be trusted, and its place in its chain.
+
+    `held` is when it held as it was known then; None when it never did. `content_hash` is that of the words as they
+    are.
+    """
+
+    record: Record
+    words: Words
+    trust: State
+    taint: Taint
+    content_hash: str
+    after: tuple[str, ...]
+    held: Interval | None
+
+    @property
+    def quarantined(self) -> bool:
+        return self.trust == "quarantined"
+
+    def shown(self) -> Shown:
+        return Shown(self.record.id, self.record.classification, self.quarantined)
+
+    def state(self, now: datetime) -> str:
+        """current, ended, future or superseded."""
+        record = self.record
+        if self.after:
+            return "superseded"
+        if record.valid_from is not None and now < parse_instant(record.valid_from):
+            return "future"
+        ended = record.valid_to is not None and parse_instant(record.valid_to) <= now
+        return "ended" if ended and record.kind != "episodic" else "current"
+
+    def holds(self, at: datetime) -> bool:
+        """Whether it held at this time. An episode is a record: it begins and does not end."""
+        if self.held is None:
+            return False
+        begun = self.held.start is None or self.held.start <= at
+        return begun and (self.record.kind == "episodic" or self.held.end is None or at < self.held.end)
+
+    @property
+    def etag(self) -> str:
+        """Names its exact state."""
+        told = "\n".join((self.record.id, self.content_hash, self.trust, str(self.record.legal_hold), *self.after))
+        return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+    def item(self, now: datetime, *, hidden: bool = False) -> Item:
+        """As the contract has it; `hidden`: without words, nor what else may be the outside's own word."""
+        return Item(**self.fields(now, hidden=hidden))
+
+    def fields(self, now: datetime, *, hidden: bool = False) -> dict[str, Any]:
+        """The fields of the item."""
+        record, words = self.record, self.words
+        told: dict[str, Any] = {"subject": words.subject, "content": words.content, "sources": words.sources}
+        return {
+            "id": record.id, "engine": record.instance, "scope": record.scope, "owner": record.owner,
+            "kind": record.kind, "classification": record.classification, "origin": record.origin,
+            "confidence": record.confidence, "taint": self.taint.labels, "reviewed": self.trust == "reviewed",
+            "trust": self.trust, "state": self.state(now), "valid_from": _short(record.valid_from),
+            "valid_to": _short(record.valid_to), "recorded_at": _short(record.created_at),
+            "supersedes": record.supersedes, "superseded_by": self.after, "retention_days": record.retention_days,
+            "legal_hold": record.legal_hold, "generated": record.generated, "etag": self.etag,
+            **({"subject": None, "content": None, "sources": ()} if hidden else told),
+        }  # fmt: skip
+
+
+def standings(
+    records: Records, found: Sequence[tuple[Record, Words]], now: datetime, known_at: datetime | None = None
+) -> list[Standing]:
+    """How these items of one tenant and one instance stand, in their order; as it was known at `known_at`."""
+    chains = records.chains([record for record, _ in found])
+    return [_standing(records, record, words, chains, known_at or now) for record, words in found]
+
+
+def _standing(
+    records: Records, record: Record, words: Words, chains: Mapping[str, Chains], known_at: datetime
+) -> Standing:
+    content_hash, _ = records.hashes(record.tenant, words.content)
+    trust, taint = record.trust, record.stamp
+    if content_hash != record.content_hash:  # somebody changed it where it lies: nobody here knows who
+        taint = taint | Taint.of(Root("unresolved", record.id, _CHANGED))
+        trust = note_state(reviewed=False, was_reviewed=record.verdict == "accept", taint=taint, written=False)
+    chain = chains.get(record.chain)
+    after: tuple[str, ...] = ()
+    held: Interval | None = Interval(_time(record.valid_from), _time(record.valid_to))
+    if chain is not None:
+        if not chain.is_head(record.id):
+            after = chain.successors(record.id)
+        held = chain.effective(record.id, known_at)
+    return Standing(record, words, trust, taint, content_hash, after, held)
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else parse_instant(text)
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else format_instant(parse_instant(text))

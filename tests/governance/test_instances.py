@@ -18,7 +18,7 @@ KEY = CredentialBody(credential_ref="openbao://secret/tenants/acme/mem0#api_key"
 
 def _declaration(id: str = "cognee-1", **more: object) -> InstanceDeclaration:
     return InstanceDeclaration.model_validate(
-        {"id": id, "provider": "cognee", "base_url": "https://cognee:8000", **more}
+        {"id": id, "provider": "cognee", "base_url": f"https://{id}:8000", **more}
     )
 
 

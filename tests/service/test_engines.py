@@ -44,7 +44,7 @@ Made = Callable[..., Caller]
 
 
 def mem0(name: str = "shared-mem0", **more: object) -> InstanceDeclaration:
-    return InstanceDeclaration(id=name, provider="mem0", base_url="https://mem0.internal", **more)  # type: ignore[arg-type]
+    return InstanceDeclaration(id=name, provider="mem0", base_url=f"https://{name}.internal", **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.requirement("P-002", "P-003", "P-004", "P-007", "P-008", "P-009", "P-020", "P-051")

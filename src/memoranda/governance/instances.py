@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from sqlalchemy import and_, delete, or_, select
 from sqlalchemy.engine import Connection
@@ -16,6 +17,7 @@ from sqlalchemy.engine import Connection
 from memoranda.context import Context
 from memoranda.engines.contract import CredentialBody, InstanceDeclaration, ProviderName
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
+from memoranda.governance.inventory import Inventory
 from memoranda.governance.names import column, moment
 from memoranda.state import tables as t
 from memoranda.state.database import Database, Remembered, insert
@@ -51,17 +53,28 @@ class Instances:
     def __init__(
         self,
         database: Database,
-        rendered: Iterable[InstanceDeclaration] = (),
+        rendered: Iterable[InstanceDeclaration] | Inventory = (),
         prefix: str = "openbao://secret/tenants/{tenant}/",
     ) -> None:
         self._database = database
         self._prefix = prefix
-        fixed = [Instance(BUILTIN, "builtin", "builtin", "", None, None, True, True, 0, None, None)]
-        for one in rendered:
-            _check_reference(one.credential_ref)
-            fixed.append(_instance(one.model_dump(exclude={"tenant_id"}), one.tenant_id, "rendered"))
-        self._fixed = {one.id: one for one in fixed}
+        self._inventory = rendered if isinstance(rendered, Inventory) else Inventory(rendered)
+        self._rendered: tuple[int, dict[str, Instance]] = (-1, {})
         self._remembered = Remembered(database)
+        self._fixed  # noqa: B018 - references that cannot be are refused at once
+
+    @property
+    def _fixed(self) -> dict[str, Instance]:
+        """builtin, and what the Manager has rendered by now."""
+        n, there = self._inventory.now()
+        held = self._rendered
+        if held[0] != n:
+            fixed = [Instance(BUILTIN, "builtin", "builtin", "", None, None, True, True, 0, None, None)]
+            for one in there:
+                _check_reference(one.credential_ref)
+                fixed.append(_instance(one.model_dump(exclude={"tenant_id"}), one.tenant_id, "rendered"))
+            held = self._rendered = (n, {one.id: one for one in fixed})
+        return held[1]
 
     def declare(self, context: Context, declaration: InstanceDeclaration, by: str) -> Instance:
         """A new instance. Conflict when one of that id exists; InvalidInput names the field that cannot stand."""
@@ -69,6 +82,14 @@ class Instances:
         if declaration.id in self._fixed or declaration.id in _RESERVED:
             raise Conflict(f"There is an instance {declaration.id} already.", remedy="Choose another id.")
         row = declaration.model_dump(exclude={"tenant_id"})
+        declared = _instance(row, declaration.tenant_id, "declared")
+        for other in self.list_for(None):
+            if other.base_url and _place(other) == _place(declared) and other.tenant != declared.tenant:
+                raise Conflict(
+                    "base_url: another instance lies there, and one of the two is for one tenant alone.",
+                    why="What is dedicated to a tenant is nobody else's.",
+                    remedy="Declare the place of an instance that was installed for it.",
+                )
         with self._database.changing() as connection:
             named = select(t.tenants.c.tenant).where(t.tenants.c.tenant == declaration.tenant_id)
             if declaration.tenant_id is not None and connection.execute(named).first() is None:
@@ -78,7 +99,7 @@ class Instances:
                     **row, tenant=column(declaration.tenant_id), created_at=moment(context), created_by=by
                 )
             )
-        return _instance(row, declaration.tenant_id, "declared")
+        return declared
 
     def remove(self, instance: str) -> None:
         """With every tenant's key on it. Conflict: builtin, rendered, or named by the policy in force of an agent."""
@@ -109,12 +130,31 @@ class Instances:
 
     def get_for(self, tenant: str | None, instance: str) -> Instance:
         """NotFound when there is none, or when it is another tenant's."""
-        known = self._remembered.now()
-        found: Instance | None = known.get((tenant, instance))
+        known, n = self._remembered.now(), self._inventory.now()[0]
+        found: Instance | None = known.get((tenant, instance, n))
         if found is None:
             with self._database.read(tenant) as connection:
-                found = known[tenant, instance] = self.find(connection, tenant, instance)
+                found = known[tenant, instance, n] = self.find(connection, tenant, instance)
         return found
+
+    def dedicated(self, instance: Instance) -> bool:
+        """Whether the Manager has installed an instance for its tenant alone.
+
+        A tenant in a declaration alone is none: the same place has to stand in the inventory, for the same tenant, as
+        the same service of the same cluster; and nobody else's instance may lie there.
+        """
+        if instance.tenant is None or instance.origin == "builtin":
+            return False
+        known, n = self._remembered.now(), self._inventory.now()[0]
+        told: bool | None = known.get((instance, n, "dedicated"))
+        if told is None:
+            others = [one for one in self.list_for(None) if one.base_url and _place(one) == _place(instance)]
+            own = all(one.tenant == instance.tenant for one in others)
+            told = known[instance, n, "dedicated"] = own and any(
+                one.origin == "rendered" and _service(one) == _service(instance) and None not in _service(one)
+                for one in others
+            )
+        return told
 
     def find(self, connection: Connection, tenant: str | None, instance: str) -> Instance:
         """The same, as the state has it in this transaction."""
@@ -175,6 +215,16 @@ class Instances:
                 own = connection.execute(of).scalar()
             found = known[tenant, instance, "key"] = (declared, False) if own is None else (own, True)
         return found
+
+
+def _place(instance: Instance) -> tuple[str, int]:
+    """The host and the port that an instance lies at: what shares these is one server."""
+    parts = urlsplit(instance.base_url)
+    return (parts.hostname or "").rstrip("."), parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _service(instance: Instance) -> tuple[str | None, ...]:
+    return instance.provider, instance.tenant, instance.manager_cluster, instance.manager_service
 
 
 def _check_reference(reference: str | None) -> None:

@@ -30,7 +30,7 @@ def _shown(desk: Desk, caller: Caller, found: governed.Instance) -> Instance:
     tenant = caller.identity.tenant
     own = tenant is not None and found.id != BUILTIN and desk.instances.credential(tenant, found.id)[1]
     return Instance(
-        id=found.id, provider=found.provider, origin=found.origin, dedicated=found.tenant is not None,
+        id=found.id, provider=found.provider, origin=found.origin, dedicated=desk.instances.dedicated(found),
         tenant_credential=own,
     )  # fmt: skip
 

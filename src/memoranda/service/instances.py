@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memoranda.engines.announced import ANNOUNCED, guaranteed
-from memoranda.engines.contract import InstanceCapabilities
-from memoranda.governance.instances import BUILTIN
+from memoranda.engines.contract import InstanceCapabilities, Isolation
+from memoranda.governance.instances import BUILTIN, Instance, Instances
 from memoranda.service.desk import Desk
 
 
@@ -15,13 +15,18 @@ def announced(desk: Desk, tenant: str | None, engine_id: str) -> InstanceCapabil
         isolation = desk.builtin.isolation(tenant or "")
         return InstanceCapabilities(**document.model_dump(), isolation=isolation, session_memory=True)
     found = desk.instances.get_for(tenant, engine_id)
-    own = tenant is not None and desk.instances.credential(tenant, found.id)[1]
     return InstanceCapabilities(
         provider=found.provider,
         engine_instance=found.id,
         capabilities=ANNOUNCED[found.provider],
-        isolation=guaranteed(
-            found.provider, dedicated=found.tenant is not None, access_control=found.access_control, own_key=own
-        ),
+        isolation=isolation_of(desk.instances, tenant, found),
         session_memory=False,
+    )
+
+
+def isolation_of(instances: Instances, tenant: str | None, found: Instance) -> Isolation:
+    """What a tenant is guaranteed on an instance that is not builtin."""
+    own = tenant is not None and instances.credential(tenant, found.id)[1]
+    return guaranteed(
+        found.provider, dedicated=instances.dedicated(found), access_control=found.access_control, own_key=own
     )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
-from memoranda.engines.contract import InstanceDeclaration
+from memoranda.engines.contract import InstanceDeclaration, ProviderName
+from memoranda.engines.egress import Egress
 from memoranda.engines.homes import Homes
 from memoranda.engines.provider import MemoryEngine
 from memoranda.errors import EngineUnavailable
 from memoranda.governance.audit import Audit
+from memoranda.governance.credentials import Credentials
 from memoranda.governance.decisions import Decisions, EmbeddedDecisions
 from memoranda.governance.identity import Authenticator, Tokens
 from memoranda.governance.injection import Filter, LocalFilter
 from memoranda.governance.instances import Instances
+from memoranda.governance.inventory import Inventory
 from memoranda.governance.policies import Policies
 from memoranda.governance.registry import Registry
 from memoranda.governance.relations import EmbeddedRelations, Relations
@@ -24,7 +27,11 @@ from memoranda.governance.sinks import Sink
 from memoranda.governance.tuples import StoredTuples
 from memoranda.home.keys import Keys
 from memoranda.service.desk import Desk
+from memoranda.service.reaching import Engines, Maker
 from memoranda.state.database import open_database
+
+# How the engine of each provider is made.
+MAKERS: dict[ProviderName, Maker] = {}
 
 
 def open_desk(
@@ -32,13 +39,14 @@ def open_desk(
     folder: Path,
     *,
     database: str = "",
-    rendered: Iterable[InstanceDeclaration] = (),
+    rendered: Iterable[InstanceDeclaration] | Inventory = (),
     relations: Relations | None = None,
     decisions: Decisions | None = None,
     injection: Filter | None = None,
     authenticators: Sequence[Authenticator] = (),
     sinks: Sequence[Sink] = (),
-    engine_of: Callable[[str], MemoryEngine] | None = None,
+    egress: Egress | None = None,
+    credentials: Credentials | None = None,
     environment: str = "production",
 ) -> Desk:
     """Everything that the operations need; what is not given is the embedded default.
@@ -47,6 +55,7 @@ def open_desk(
         folder: where Homes, state and keys lie; made when it is not there, readable by its owner only.
         database: the URL of the state; empty: SQLite in the folder.
         rendered: the instances of the configuration.
+        egress: the way out to engines elsewhere; None: none of them is reached from here.
 
     Raises:
         ConfigRefused: the database cannot be used. ComponentUnavailable: it cannot be reached.
@@ -73,7 +82,9 @@ def open_desk(
         audit=audit,
         homes=homes,
         builtin=Builtin(homes),
-        engine_of=engine_of or _none,
+        engine_of=_none
+        if egress is None
+        else Engines(instances, credentials or Credentials(environ={}), egress, state, keys, homes, MAKERS),
         environment=environment,
     )
 

@@ -36,11 +36,13 @@ def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = 
         context,
         config.data,
         database=config.database_url,
-        rendered=config.engines_instances,
+        rendered=config.inventory,
         decisions=CountedDecisions(decisions, metrics) if metrics is not None else decisions,
         relations=parts.relations,
         injection=parts.injection,
         sinks=sinks,
+        egress=parts.engines,
+        credentials=parts.credentials,
         environment=config.environment,
     )
     if config.oidc_issuer:

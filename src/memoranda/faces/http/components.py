@@ -26,6 +26,7 @@ class Components:
     """What is asked elsewhere; None where the part that is built in does it."""
 
     egress: Egress
+    engines: Egress  # the way out to engines, under the settings for these
     credentials: Credentials
     relations: Relations | None
     decisions: Decisions | None
@@ -58,7 +59,8 @@ def components(config: Config) -> Components:
         injection = GatewayFilter(
             egress, config.gateway_url, token=token(config.gateway_credential), timeout=config.gateway_timeout
         )
-    return Components(egress, credentials, relations, decisions, injection)
+    engines = Egress(EgressSettings(config.environment, config.engines_ca_file, config.engines_allow_http))
+    return Components(egress, engines, credentials, relations, decisions, injection)
 
 
 def oidc(config: Config, egress: Egress, database: Database, registry: Registry) -> Oidc:

@@ -34,6 +34,7 @@ from memoranda.faces.http.reading import (
     switch,
 )
 from memoranda.faces.local import data_folder
+from memoranda.governance.inventory import Inventory
 
 ENVIRONMENTS = ("development", "staging", "production")
 EXAMPLE = "example"  # what the documents write where a real credential belongs
@@ -57,7 +58,7 @@ class Config:
     database_url: str = ""
     engines_ca_file: Path | None = None
     engines_allow_http: bool = False
-    engines_instances: tuple[InstanceDeclaration, ...] = ()
+    engines_instances: tuple[InstanceDeclaration, ...] | Path = ()
     openfga_url: str = ""
     openfga_store: str = ""
     openfga_model: str = ""
@@ -88,6 +89,12 @@ class Config:
     def strict(self) -> bool:
         """Whether insecure settings refuse to start."""
         return self.environment != "development"
+
+    @property
+    def inventory(self) -> Inventory:
+        """What the Manager has rendered. ConfigRefused when its file cannot be used."""
+        told = self.engines_instances
+        return Inventory((), told) if isinstance(told, Path) else Inventory(told)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -132,7 +139,7 @@ SETTINGS: tuple[Setting, ...] = (
         "engines.allow_http", switch, "engines may be reached over plain HTTP in staging and production, too",
         "EAI_MEMORY_ENGINES_ALLOW_HTTP",
     ),
-    Setting("engines.instances", instances, "the instances that the Manager rendered: a list, or a TOML file"),
+    Setting("engines.instances", instances, "what the Manager rendered: a list, or a TOML file, which is watched"),
     Setting("openfga.url", HTTP, "OpenFGA; relations are decided in process without it"),
     Setting("openfga.store", a_text, "the id of its store"),
     Setting("openfga.model", a_text, "the id of the authorization model, pinned"),
@@ -271,7 +278,8 @@ def check(config: Config) -> None:
             raise ConfigRefused(
                 f"The setting `{setting.name}` needs OpenBao.", remedy="Set `openbao.url`, or use an env:// reference."
             )
-    if len({one.id for one in config.engines_instances} - {"builtin"}) < len(config.engines_instances):
+    _, rendered = config.inventory.now()
+    if len({one.id for one in rendered} - {"builtin"}) < len(rendered):
         raise ConfigRefused(
             "The setting `engines.instances` is wrong.", why="Two instances have the same id, or one is `builtin`.",
             remedy="Give each an id of its own.",
@@ -286,7 +294,7 @@ def _check_strictly(config: Config) -> None:
     def refuse(setting: str, why: str, remedy: str) -> ConfigRefused:
         return ConfigRefused(f"The setting `{setting}` is refused in {config.environment}.", why=why, remedy=remedy)
 
-    for instance in config.engines_instances:
+    for instance in config.inventory.now()[1]:
         if instance.base_url.startswith("http://") and not config.engines_allow_http:
             raise refuse(
                 "engines.instances", f"The instance {instance.id} is reached over plain HTTP.",

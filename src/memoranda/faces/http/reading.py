@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,10 +113,13 @@ def algorithms(value: Any) -> tuple[str, ...]:
     return tuple(told)
 
 
-def instances(value: Any) -> tuple[InstanceDeclaration, ...]:
+def instances(value: Any) -> tuple[InstanceDeclaration, ...] | Path:
+    """A list as it is; of a file, which is watched for change and may be made later, its path."""
     if isinstance(value, str):
-        path = a_file(value)
-        value = tomllib.loads(path.read_text(encoding="utf-8")).get("instances", [])
+        path = a_path(value)
+        if not path.parent.is_dir():
+            raise ValueError("names a file in a folder that is not there")
+        return path
     if not isinstance(value, list):
         raise ValueError("is a list of instances, or a TOML file with [[instances]]")
     try:

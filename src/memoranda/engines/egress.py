@@ -10,6 +10,7 @@ environment; so there is nothing to be switched off.
 from __future__ import annotations
 
 import json as jsonlib
+import logging
 import os
 import re
 import ssl
@@ -29,6 +30,9 @@ from memoranda.engines.addresses import host_is_plain
 from memoranda.engines.breaker import Breaker, moment_in
 from memoranda.errors import ConfigRefused, EngineUnavailable, InvalidInput, Unavailable
 from memoranda.values import dataclass
+
+# At its lowest level it writes down the headers of every answer, and those are the other side's words.
+logging.getLogger("httpcore2").setLevel(logging.INFO)
 
 MOST = 8 * 1024 * 1024  # bytes of an answer, where nothing else is said
 # Seconds that a connection is kept for the next call; then a name is looked up again. Shorter than servers keep theirs

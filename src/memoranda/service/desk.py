@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memoranda.engines.builtin import Builtin
@@ -45,6 +47,8 @@ class Desk:
     builtin: Builtin
     engine_of: Callable[[str], MemoryEngine]
     environment: str = "production"
+    ends: tuple[Callable[[], None], ...] = ()  # what closes the rest of what was opened for it
+    once: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def instance_for(self, current: PolicyVersion, capability: str, where: OperationContext) -> str:
         """The id of the instance that an operation goes to by the policy in force.
@@ -65,6 +69,8 @@ class Desk:
         return self.builtin if instance == BUILTIN else self.engine_of(instance)
 
     def close(self) -> None:
-        self.homes.close()
-        self.audit.close()
-        self.database.close()
+        """Closes everything, each part whatever became of the others; once, however often it is called."""
+        if self.once.acquire(blocking=False):
+            with ExitStack() as stack:
+                for close in (*self.ends, self.database.close, self.audit.close, self.homes.close):
+                    stack.callback(close)

@@ -115,3 +115,17 @@ def test_a_token_of_the_example_starts_nothing_outside_development(tmp_path: Pat
     assert admin.issue_token(desk, operator(None), user="admin", name="examples")
     desk.close()
     assemble(strict).close()
+
+
+def test_a_service_that_is_closed_twice_closes_nothing_of_the_next_one(tmp_path: Path) -> None:
+    config = load(None, settings(tmp_path, MEMORANDA_AUDIT_SINK=str(tmp_path / "audit.jsonl")))
+    first = assemble(config)
+    first.close()
+    second = assemble(config)  # with the numbers of files that the first one had
+    furnish(second)
+    first.close()
+    admin.add_user(second, operator("acme"), "eve")
+    second.database.ready()
+    assert "add_user" in (tmp_path / "audit.jsonl").read_text()
+    second.close()
+    second.close()

@@ -45,6 +45,7 @@ def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = 
         credentials=parts.credentials,
         environment=config.environment,
     )
+    desk = replace(desk, ends=(parts.egress.close, parts.engines.close))
     if config.oidc_issuer:
         desk = replace(desk, authenticators=(oidc(config, parts.egress, desk.database, desk.registry),))
     try:

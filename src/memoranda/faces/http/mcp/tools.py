@@ -10,7 +10,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memoranda.engines import contract as c
 from memoranda.errors import Forbidden, InvalidInput, MemorandaError
+from memoranda.faces.covering import frames_of
 from memoranda.faces.http.calls import CLAIMS
+from memoranda.faces.http.outermost import LOG
 from memoranda.faces.http.problems import invalid
 from memoranda.faces.mcp import tools as local
 from memoranda.faces.mcp.arguments import understood
@@ -80,6 +82,9 @@ def call(desk: Desk, caller: Caller, name: str, arguments: Mapping[str, Any] | N
         answer = _WORK[name](desk, caller, agent, given)
     except MemorandaError as error:
         return failed(error, [name, arguments])
+    except Exception as error:  # noqa: BLE001 - the SDK would log it with its words, which may be anybody's
+        LOG.critical("a defect, request %s\n%s", caller.request_id, frames_of(error))
+        return failed(MemorandaError("The request broke off."), ())
     if not hints:
         return answer
     return replace(answer, text="\n".join([answer.text, *hints]), data=answer.data | {"hints": hints})

@@ -97,8 +97,8 @@ class OpenAI(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.gate = threading.Event()  # while `held`, chat waits until it is set
-        self.held = False
+        self.gate = threading.Event()  # chats about `held` wait until it is set
+        self.held = ""
         self.asked: list[dict[str, Any]] = []
         self.calls: list[str] = []
         self.says: list[tuple[int, Any]] = []
@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(body)
         if self.path.endswith("/embeddings"):
             return self._answer(200, self._embedded(asked))
-        if server.held:
+        if server.held and server.held in json.dumps(asked["messages"]):
             server.gate.wait(60)
         return self._answer(200, {
             "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": asked.get("model", ""),

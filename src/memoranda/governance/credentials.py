@@ -165,6 +165,39 @@ class OpenBao:
             raise _missing("OpenBao holds no such credential.", "What lies there is no text.")
         return Secret(value)
 
+    def fields(self, mount: str, path: str) -> dict[str, str] | None:
+        """All fields of the newest version of a secret, for whoever put them there; None when there is none."""
+        status, answer = self._read(mount, path, self._entered())
+        if status == 404:
+            return None
+        if status != 200:
+            raise _missing("OpenBao does not give what was put there.", f"It answered with status {status}.")
+        try:
+            return {str(name): str(value) for name, value in answer["data"]["data"].items()}
+        except (KeyError, TypeError, AttributeError):
+            return None  # what is deleted keeps its place, with nothing in it
+
+    def write(self, mount: str, path: str, fields: Mapping[str, str]) -> None:
+        """A new version of a secret; earlier ones are destroyed."""
+        self._change("POST", f"/v1/{mount}/data/{path}", {"data": dict(fields)})
+        _, told = self._read(mount, path, self._entered())
+        try:
+            now = int(told["data"]["metadata"]["version"])
+        except (KeyError, TypeError, ValueError):
+            self._target.fail("It does not say which version it has kept.")
+        if now > 1:
+            self._change("PUT", f"/v1/{mount}/destroy/{path}", {"versions": list(range(max(1, now - 100), now))})
+
+    def remove(self, mount: str, path: str) -> None:
+        """Takes a secret away with all its versions; nothing happens where there is none."""
+        self._change("DELETE", f"/v1/{mount}/metadata/{path}", None)
+
+    def _change(self, method: str, path: str, body: object) -> None:
+        headers = {"x-vault-token": self._entered().reveal()}
+        reply = self._target.request(method, path, json=body, headers=headers)
+        if reply.status not in (200, 204):
+            raise _missing("OpenBao does not let this be written.", f"It answered with status {reply.status}.")
+
     def ready(self) -> None:
         """Returns where this service is let in."""
         self._entered()

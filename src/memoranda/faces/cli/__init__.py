@@ -73,6 +73,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "admin agent": ("admin", "agents of a tenant"),
     "admin token": ("admin", "tokens of users and agents"),
     "admin relation": ("admin", "who may do what with an agent"),
+    "engine install": ("engines", "install an engine for the service on this machine"),
+    "engine up": ("engines", "start it, and wait until it answers"),
+    "engine status": ("engines", "the engines of this machine"),
+    "engine rotate": ("engines", "give its secrets new values"),
+    "engine down": ("engines", "stop it, or take it away"),
     "mcp": ("serving", "serve agents over MCP on standard input and output"),
 }
 GROUPS = (
@@ -89,6 +94,7 @@ GROUPS = (
     "config",
     "audit",
     "admin",
+    "engine",
 )
 
 

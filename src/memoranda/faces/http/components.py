@@ -31,6 +31,7 @@ class Components:
     relations: Relations | None
     decisions: Decisions | None
     injection: Filter | None
+    openbao: OpenBao | None
 
 
 def components(config: Config) -> Components:
@@ -60,7 +61,7 @@ def components(config: Config) -> Components:
             egress, config.gateway_url, token=token(config.gateway_credential), timeout=config.gateway_timeout
         )
     engines = Egress(EgressSettings(config.environment, config.engines_ca_file, config.engines_allow_http))
-    return Components(egress, engines, credentials, relations, decisions, injection)
+    return Components(egress, engines, credentials, relations, decisions, injection, openbao)
 
 
 def oidc(config: Config, egress: Egress, database: Database, registry: Registry) -> Oidc:

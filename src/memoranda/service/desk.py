@@ -13,6 +13,7 @@ from memoranda.engines.contract import KNOWLEDGE, OperationContext, PolicyVersio
 from memoranda.engines.homes import Homes
 from memoranda.engines.provider import MemoryEngine
 from memoranda.governance.audit import Audit
+from memoranda.governance.credentials import Credentials
 from memoranda.governance.decisions import Decisions
 from memoranda.governance.identity import Authenticator, Tokens
 from memoranda.governance.injection import Filter
@@ -46,6 +47,7 @@ class Desk:
     homes: Homes
     builtin: Builtin
     engine_of: Callable[[str], MemoryEngine]
+    credentials: Credentials
     environment: str = "production"
     ends: tuple[Callable[[], None], ...] = ()  # what closes the rest of what was opened for it
     once: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)

@@ -65,7 +65,8 @@ def open_desk(
     keys = Keys(folder / "keys")
     audit = Audit(context, state, keys, sinks)
     audit.recover(context)
-    instances = Instances(state, rendered)
+    credentials = credentials or Credentials(environ={})
+    instances = Instances(state, rendered, credentials.prefix)
     homes = Homes(folder / "homes", context)
     return Desk(
         database=state,
@@ -82,9 +83,8 @@ def open_desk(
         audit=audit,
         homes=homes,
         builtin=Builtin(homes),
-        engine_of=_none
-        if egress is None
-        else Engines(instances, credentials or Credentials(environ={}), egress, state, keys, homes, MAKERS),
+        engine_of=_none if egress is None else Engines(instances, credentials, egress, state, keys, homes, MAKERS),
+        credentials=credentials,
         environment=environment,
     )
 

@@ -33,6 +33,7 @@ def test_a_component_that_is_down_is_named_and_nothing_else_is_said(client: Test
     assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")
     assert ready.json()["components"] == {
         "state": "ok", "relations": "ok", "decisions": "unavailable", "injection": "ok", "audit": "ok",
+        "credentials": "ok",
     }  # fmt: skip
     assert "opa.internal" not in ready.text and "retry-after" in ready.headers
     assert client.get("/healthz").status_code == 200

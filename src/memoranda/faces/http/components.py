@@ -43,7 +43,7 @@ def components(config: Config) -> Components:
         own = Credentials(environ=config.credentials)
         role, secret = own.resolve(config.openbao_role, None), own.resolve(config.openbao_secret, None)
         openbao = OpenBao(egress, config.openbao_url, role.reveal(), secret, timeout=config.openbao_timeout)
-    credentials = Credentials(openbao=openbao, environ=config.credentials)
+    credentials = Credentials(openbao=openbao, environ=config.credentials, prefix=config.openbao_tenant_prefix)
 
     def token(reference: str) -> Callable[[], Secret] | None:
         return (lambda: credentials.resolve(reference, None)) if reference else None

@@ -32,6 +32,7 @@ from memoranda.faces.http.reading import (
     one_of,
     reference,
     switch,
+    tenant_prefix,
 )
 from memoranda.faces.local import data_folder
 from memoranda.governance.inventory import Inventory
@@ -71,6 +72,7 @@ class Config:
     openbao_role: str = ""
     openbao_secret: str = ""
     openbao_timeout: float = 5.0
+    openbao_tenant_prefix: str = "openbao://secret/tenants/{tenant}/"
     gateway_url: str = ""
     gateway_credential: str = ""
     gateway_timeout: float = 5.0
@@ -152,6 +154,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("openbao.role", reference, "a reference (`env://`) to the role id of its AppRole"),
     Setting("openbao.secret", reference, "a reference (`env://`) to the secret id of its AppRole"),
     Setting("openbao.timeout", SECONDS, "seconds"),
+    Setting("openbao.tenant_prefix", tenant_prefix, "what a tenant's own keys lie below"),
     Setting("gateway.url", HTTP, "the gateway's injection filter; the filter here is asked without it"),
     Setting("gateway.credential", reference, "a reference to its token"),
     Setting("gateway.timeout", SECONDS, "seconds"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from pydantic import ValidationError
 
 from memoranda.engines.contract import InstanceDeclaration
 
+_STEP = r"[A-Za-z0-9._@+-]+"
+_PREFIX = re.compile(rf"openbao://(?:{_STEP}/)*\{{tenant\}}/(?:{_STEP}/)*")
 CREDENTIALS = "EAI_CRED_"  # how the variables begin that hold credentials
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
@@ -103,6 +106,15 @@ def reference(value: Any) -> str:
     told = a_text(value)
     if told and not told.startswith((f"env://{CREDENTIALS}", "openbao://")):
         raise ValueError(f"is env://{CREDENTIALS}… or openbao://mount/path#field, never the credential itself")
+    return told
+
+
+def tenant_prefix(value: Any) -> str:
+    told = a_text(value)
+    if not _PREFIX.fullmatch(told) or any(not step.strip(".") for step in told[10:-1].split("/")):
+        raise ValueError(
+            "is such as openbao://secret/tenants/{tenant}/, with {tenant} once as a whole step of the path"
+        )
     return told
 
 

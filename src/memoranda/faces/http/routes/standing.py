@@ -60,6 +60,7 @@ def checks(desk: Any) -> dict[str, Callable[[], object]]:
         "decisions": desk.decisions.ready,
         "injection": desk.injection.ready,
         "audit": desk.audit.ready,
+        "credentials": desk.credentials.ready,
     }
 
 

@@ -25,7 +25,7 @@ class Context:
     `user` and `agent` are names, `session` an id (`ses_…`) or None, which joins the ambient session of the Home, the
     user and the agent. `clock` gives the time (aware, UTC), `random(n)` n random bytes for ids, `deadline` is a
     point of `time.monotonic()` in seconds or None. `tenant`, `organization`, `project` and `team` are None on a
-    person's own machine.
+    person's own machine. `recheck` raises when the call may no longer write what it was allowed to.
     """
 
     user: str = "me"
@@ -39,10 +39,16 @@ class Context:
     organization: str | None = None
     project: str | None = None
     team: str | None = None
+    recheck: Callable[[], None] | None = field(default=None, compare=False)
 
     def now(self) -> datetime:
         """The time of this call (aware, UTC)."""
         return self.clock()
+
+    def still_allowed(self) -> None:
+        """Asked inside the writers' lock, right before a memory is put on record or taken away: raises as `recheck`."""
+        if self.recheck is not None:
+            self.recheck()
 
     def in_session(self, session: str | None) -> Context:
         """The same circumstances in another session."""

@@ -328,6 +328,7 @@ def _take_away(context: Context, plan: Plan) -> bool:
 
     def build(_at: datetime) -> Draft:
         nonlocal overtaken
+        context.still_allowed()
         home.indexes.catch_up()
         known = plan.lineage.versions
         with home.indexes.lock:

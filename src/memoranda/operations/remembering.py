@@ -196,6 +196,7 @@ def _remember(
     name = home.name
 
     def build(now: datetime) -> Draft:
+        context.still_allowed()
         if note.supersedes:
             _check_chain(home, note)
         lifts[:] = refuse_forgotten(context, home, note.body)  # here, where everybody's records are known

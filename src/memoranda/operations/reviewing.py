@@ -251,6 +251,7 @@ def _attest(context: Context, home: OpenHome, decisions: Sequence[Decision], com
     lines = attested(context, home, decisions, comment)
 
     def build(_at: datetime) -> Draft:
+        context.still_allowed()
         what = decisions[0].id if len(decisions) == 1 else f"{len(decisions)} notes"
         return Draft("review", f"{decisions[0].verdict.capitalize()} {what}", (), lines, {}, context.user)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -44,6 +45,8 @@ class Case:
     people_only: bool = False
     labels: dict[str, object] = field(default_factory=dict)
     personal_data: bool = False
+    mark: int = -1  # of the state that the guards went by
+    recheck: Callable[[], None] | None = None
 
     known_agent: Agent | None = None
     known_policy: PolicyVersion | None = None
@@ -93,7 +96,7 @@ class Case:
         where, own = self.where, self.caller.context
         return replace(
             own, user=where.user, agent=where.agent, session=where.session, tenant=where.tenant,
-            organization=where.organization, project=where.project, team=where.team,
+            organization=where.organization, project=where.project, team=where.team, recheck=self.recheck,
         )  # fmt: skip
 
     def event(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from memoranda.context import Context
-from memoranda.errors import Conflict, Forbidden, InvalidInput, MemorandaError, NotFound, Refused
+from memoranda.errors import Conflict, Forbidden, InvalidInput, MemorandaError, NotFound, Refused, Unavailable
 from memoranda.governance.audit import Audit, AuditEvent, Outcome
 from memoranda.service.caller import Caller, credential
 from memoranda.service.case import Case
@@ -14,6 +15,7 @@ from memoranda.service.desk import Desk
 from memoranda.service.guards import SERVICE_GUARDS, Guard
 
 T = TypeVar("T")
+_ROUNDS = 5
 _DENIALS = (Refused, NotFound, InvalidInput, Conflict)  # the caller was told no; everything else failed
 
 
@@ -37,18 +39,55 @@ def perform(
     """
     audit, context = case.desk.audit, case.caller.context
     try:
-        for guard in guards:
-            guard(case)
+        _pass(case, guards)
     except MemorandaError as error:
         audit.note(context, case.event(outcome=outcome_of(error), code=error.code))
         raise
 
     def done() -> T:
-        answer = work(case)
+        answer = _carried_out(case, work, guards)
         case.items = tuple(items(answer))
         return answer
 
     return recorded(audit, context, case.event, done, writes=case.writes)
+
+
+def _pass(case: Case, guards: tuple[Guard, ...]) -> None:
+    case.mark = case.desk.database.mark()  # before anything is read: what the guards go by is at least as new
+    for guard in guards:
+        guard(case)
+
+
+def _carried_out(case: Case, work: Callable[[Case], T], guards: tuple[Guard, ...]) -> T:
+    """What `work` gives. A change goes by what holds when it is made: where anybody has changed who may do what since
+    the guards were passed, they are passed again, before the engine is called and inside the lock of what is written.
+    """
+    if not case.writes:
+        return work(case)
+    for _ in range(_ROUNDS):
+        if case.desk.database.mark() != case.mark:
+            _pass(case, guards)
+        case.recheck = _unmoved(case)
+        with suppress(_Moved):
+            return work(case)
+    raise Unavailable("Who may do what changes all the time; nothing was written.", remedy="Try again.")
+
+
+def _unmoved(case: Case) -> Callable[[], None]:
+    """Says once whether the state is the one that the guards went by; what has begun to be written is not stopped."""
+    begun = False
+
+    def check() -> None:
+        nonlocal begun
+        if not begun and case.desk.database.mark() != case.mark:
+            raise _Moved("Who may do what was changed meanwhile.")
+        begun = True
+
+    return check
+
+
+class _Moved(Unavailable):
+    """The state is another one than the guards went by, and nothing was written yet."""
 
 
 def recorded(audit: Audit, context: Context, event: Telling, work: Callable[[], T], *, writes: bool) -> T:

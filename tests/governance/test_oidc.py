@@ -117,6 +117,10 @@ def test_no_tenant_can_give_the_role_of_the_platform(oidc: Oidc, context: Contex
     assert oidc.authenticate(context, _signed(_claims(clock.now, roles=["platform_admin"]))).roles == frozenset()
     who = oidc.authenticate(context, _signed(_claims(clock.now, roles=["platform_admin"], tenant=None)))
     assert (who.tenant, who.roles) == (None, {"platform_admin"})
+    who = oidc.authenticate(
+        context, _signed(_claims(clock.now, roles=["tenant_admin", "auditor"], tenant=None, jti="tok_1"))
+    )
+    assert (who.roles, who.token_id) == ({"auditor"}, None)
 
 
 def _b64(data: bytes) -> str:

@@ -8,6 +8,7 @@ shared secret.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -22,9 +23,12 @@ from memoranda.engines.egress import Egress
 from memoranda.errors import ComponentUnavailable, ConfigRefused, InvalidInput, NotFound
 from memoranda.governance.identity import Identity, unknown_credential
 from memoranda.governance.names import checked
-from memoranda.governance.registry import PLATFORM_ADMIN, ROLES, Registry
+from memoranda.governance.registry import ROLES, Registry, roles_of
 from memoranda.state.database import Database, Remembered
 from memoranda.values import dataclass, field
+
+# What a token may be called on record: a name, and none that one of ours could have.
+_JTI = re.compile(r"(?!tok_)[A-Za-z0-9._:@+-]{1,128}")
 
 _KINDS = {  # algorithm -> type and curve of the only keys that serve it
     "RS256": ("RSA", None), "RS384": ("RSA", None), "RS512": ("RSA", None),
@@ -149,8 +153,7 @@ class Oidc:
             raise unknown_credential() from error
         if agent is not None:
             ours = frozenset()  # an agent bears no roles, whatever its token says
-        if tenant is not None:
-            ours -= {PLATFORM_ADMIN}
+        ours &= roles_of(tenant)
         jti = told.get("jti")
         return Identity(
             tenant,
@@ -159,7 +162,7 @@ class Oidc:
             agent,
             ours,
             organization,
-            jti if isinstance(jti, str) else None,
+            jti if isinstance(jti, str) and _JTI.fullmatch(jti) else None,
         )
 
 

@@ -320,13 +320,22 @@ def _remove(connection: Connection, table: Table, tenant: str | None, **named: s
     return connection.execute(delete(table).where(*where)).rowcount
 
 
+def roles_of(tenant: str | None) -> frozenset[str]:
+    """The roles that somebody of a tenant (None: of the platform) may have."""
+    return frozenset((PLATFORM_ADMIN, "auditor") if tenant is None else ROLES[1:])
+
+
 def _check_roles(tenant: str | None, roles: tuple[str, ...]) -> None:
-    known = ROLES if tenant is None else ROLES[1:]
+    known = [role for role in ROLES if role in roles_of(tenant)]
     for role in roles:
         if role not in known:
             raise InvalidInput(
                 f"roles: {role!r} cannot be given here.",
-                why="A platform_admin stands outside every tenant." if role == PLATFORM_ADMIN else "",
+                why="A platform_admin stands outside every tenant."
+                if role == PLATFORM_ADMIN
+                else "It is a role in a tenant, and this user belongs to none."
+                if role in ROLES
+                else "",
                 remedy=f"Known here: {', '.join(known)}.",
             )
 

@@ -103,15 +103,29 @@ def add_user(desk: Desk, caller: Caller, user: str, roles: tuple[str, ...] = (),
         if caller.identity.tenant is not None:
             return desk.registry.add_user(caller.context, _own(caller, _ADMIN), user, roles)
         _may(caller, PLATFORM_ADMIN in caller.identity.roles)
-        if tenant is not None and desk.registry.users(tenant):
-            raise Forbidden(
-                "This tenant has users already.",
-                why="A platform administrator adds the first one only.",
-                remedy="Ask the tenant's administrator.",
-            )
+        if tenant is not None:
+            if desk.registry.users(tenant):
+                raise Forbidden(
+                    "This tenant has users already.",
+                    why="A platform administrator adds the first one only.",
+                    remedy="Ask the tenant's administrator.",
+                )
+            _refuse_used(desk, caller, tenant)
         return desk.registry.add_user(caller.context, tenant, user, roles)
 
     return _changed(desk, caller, "add_user", add)
+
+
+def _refuse_used(desk: Desk, caller: Caller, tenant: str) -> None:
+    """Forbidden where somebody of the tenant was here before: a first user would read what is remembered of them."""
+    if caller.context.person:
+        return
+    if desk.homes.has(tenant) or desk.audit.query(tenant, limit=1)[0]:
+        raise Forbidden(
+            "This tenant was in use before.",
+            why="A first user would read what is remembered here, and who runs the platform reads no memory.",
+            remedy="Have who runs the service add one at the machine: `memoranda admin user`.",
+        )
 
 
 def users(desk: Desk, caller: Caller) -> Sequence[User]:
@@ -140,7 +154,8 @@ def add_team(desk: Desk, caller: Caller, team: str, members: tuple[str, ...] = (
         held = desk.relations.read(object=team_name(tenant, team))
         _take(desk, [one for one in held if one not in wanted])
         made = desk.registry.add_team(caller.context, tenant, team, members)
-        desk.relations.write(add=wanted)
+        for first in range(0, len(wanted), _AT_ONCE):
+            desk.relations.write(add=wanted[first : first + _AT_ONCE])
         return made
 
     return _changed(desk, caller, "add_team", add)
@@ -247,21 +262,29 @@ def issue_token(
             if agent is not None:
                 _mine(desk, caller, agent)
             _may(caller, who == own.user or _ADMIN in own.roles)
-        narrowed, until = roles, expires_at
-        if who == own.user:  # a narrowed token makes no wider one, and none that outlives it
-            until = _no_later(desk, caller, expires_at)
-            if agent is None:
-                narrowed = tuple(own.roles if roles is None else own.roles & set(roles))
+        narrowed, until = roles, _no_later(desk, caller, expires_at, own=who == own.user)
+        if who == own.user and agent is None:  # a narrowed token makes no wider one
+            narrowed = tuple(own.roles if roles is None else own.roles & set(roles))
         return desk.tokens.issue(caller.context, own.tenant, who, agent, narrowed, until, name)
 
     return _changed(desk, caller, "issue_token", issue)
 
 
-def _no_later(desk: Desk, caller: Caller, wanted: datetime | None) -> datetime | None:
-    """When a token ends that the caller issues for itself: as wanted, and not after the one that it is asked with."""
-    own = caller.identity
-    ends = next((token.expires_at for token in desk.tokens.list(own.tenant) if token.id == own.token_id), None)
-    return wanted if ends is None else min(filter(None, (wanted, parse_instant(ends, what="expires_at"))))
+def _no_later(desk: Desk, caller: Caller, wanted: datetime | None, *, own: bool) -> datetime | None:
+    """When a token ends that the caller issues: as wanted, and for themselves not after the one that it is asked with.
+
+    Who came by an identity provider issues none that lasts for long: nobody here sees when they are to come no more.
+    """
+    if caller.context.person:
+        return wanted  # the operator, at the machine
+    mine = caller.identity.token_id
+    with_it = next((token for token in desk.tokens.list(caller.identity.tenant) if token.id == mine), None)
+    latest = None
+    if with_it is None:
+        latest = caller.context.now() + desk.longest_token
+    elif own and with_it.expires_at is not None:
+        latest = parse_instant(with_it.expires_at, what="expires_at")
+    return min((at for at in (wanted, latest) if at is not None), default=None)
 
 
 def first_token(desk: Desk, caller: Caller, tenant: str, user: str) -> tuple[str, str]:
@@ -274,7 +297,8 @@ def first_token(desk: Desk, caller: Caller, tenant: str, user: str) -> tuple[str
             raise InvalidInput("This tenant has no user yet.", remedy="Add its first user, with `tenant_id`.")
         if desk.tokens.list(tenant) or len(there) != 1:
             raise Forbidden("This tenant has its users and tokens already.", remedy="Ask the tenant's administrator.")
-        return desk.tokens.issue(caller.context, tenant, user)
+        _refuse_used(desk, caller, tenant)
+        return desk.tokens.issue(caller.context, tenant, user, expires_at=_no_later(desk, caller, None, own=False))
 
     return _changed(desk, caller, "issue_token", issue)
 

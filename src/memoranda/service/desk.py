@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memoranda.engines.builtin import Builtin
@@ -49,6 +50,7 @@ class Desk:
     engine_of: Callable[[str], MemoryEngine]
     credentials: Credentials
     environment: str = "production"
+    longest_token: timedelta = timedelta(days=30)  # of one that is issued by who came without one of ours
     ends: tuple[Callable[[], None], ...] = ()  # what closes the rest of what was opened for it
     once: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 

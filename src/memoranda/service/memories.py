@@ -65,9 +65,18 @@ def remember(
         return perform(case, keep, items=lambda item: (item.id,))
 
     def again(item_id: str) -> Item:
-        return get(desk, caller, agent_id, item_id, exact=True, session_id=new.session_id)
+        def read(case: Case) -> Item:  # what was written there, whether or not the policy lets anybody read there
+            return _again(case, tuple(filter(None, (case.where.writes,))), item_id)
+
+        return perform(case, read, items=lambda item: (item.id,))
 
     return once(case, idempotency_key, new, Item, done, again)
+
+
+def _again(case: Case, places: tuple[Place, ...], item_id: str) -> Item:
+    """What came of the first call, as it stands in these places, which it may have been written to."""
+    where = case.where.model_copy(update={"reads": places})
+    return _withheld(case, (case.engine.get(case.context, where, item_id, exact=True),))[0]
 
 
 def _by_policy(case: Case, new: RememberRequest) -> RememberRequest:
@@ -229,7 +238,7 @@ def update(
         return perform(case, supersede, items=lambda item: (item.id, *item.supersedes))
 
     def again(made: str) -> Item:
-        return get(desk, caller, agent_id, made, exact=True, session_id=session_id)
+        return perform(case, lambda case: _again(case, _to_change(case).reads, made), items=lambda item: (item.id,))
 
     return once(case, idempotency_key, (item_id, if_match, change), Item, done, again)
 

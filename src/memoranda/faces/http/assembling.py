@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
@@ -45,7 +46,8 @@ def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = 
         credentials=parts.credentials,
         environment=config.environment,
     )
-    desk = replace(desk, ends=(parts.egress.close, parts.engines.close))
+    longest = timedelta(days=config.oidc_token_days)
+    desk = replace(desk, ends=(parts.egress.close, parts.engines.close), longest_token=longest)
     if config.oidc_issuer:
         desk = replace(desk, authenticators=(oidc(config, parts.egress, desk.database, desk.registry),))
     try:

@@ -84,6 +84,7 @@ class Config:
     oidc_user_claim: str = "sub"
     oidc_agent_claim: str = "agent"
     oidc_roles_claim: str = "roles"
+    oidc_token_days: int = 30
     audit_sink: str = ""
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)  # the EAI_CRED_… variables
 
@@ -166,6 +167,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("oidc.user_claim", claim, "where it names the user"),
     Setting("oidc.agent_claim", claim, "where it names the agent, if an agent has it"),
     Setting("oidc.roles_claim", claim, "where it lists roles; those that are ours count"),
+    Setting("oidc.token_days", number(int, 1, 3650), "days that a token lasts at most that such an identity issues"),
     Setting("audit.sink", a_text, "also writes the audit as JSON lines: `stdout` or a file"),
 )  # fmt: skip
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -10,6 +10,7 @@ from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import MEMORY, RecallRequest, RememberRequest, Scope, UpdateRequest
 from memoranda.engines.homes import Homes
+from memoranda.engines.shelves import DiskShelf
 from memoranda.errors import ChainConflict, Forbidden, InvalidInput, LegalHold, NotFound, PreconditionFailed
 from tests.conftest import Clock
 from tests.engines.asking import asking
@@ -30,7 +31,12 @@ def test_it_announces_every_operation_on_memories_and_none_on_knowledge(engine: 
     assert told.provider == "builtin"
     assert told.capabilities.memory == MEMORY
     assert told.capabilities.knowledge == ()
-    assert engine.isolation("acme") == "logical"
+
+
+@pytest.mark.requirement("S-059")
+def test_what_keeps_tenants_apart_is_announced_as_it_is(engine: Builtin, homes: Homes) -> None:
+    there = "logical" if isinstance(homes.shelf, DiskShelf) else "backend"
+    assert engine.isolation("acme") == there
 
 
 @pytest.mark.requirement("P-018")

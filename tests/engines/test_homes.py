@@ -37,6 +37,7 @@ def small(tmp_path: Path, context: Context) -> Iterator[Homes]:
 NAMES = ["..", ".", "../../etc", "a/b", "/etc/passwd", "a\x00b", "é" * 40, "CON", "", "x" * 300, "A", "a", "\ud800"]
 
 
+@pytest.mark.parametrize("homes", ["disk"], indirect=True)
 def test_no_name_climbs_out_and_no_two_meet(homes: Homes) -> None:
     roots = [homes.root_of(tenant, project) for tenant in NAMES for project in (None, *NAMES)]
     assert len({str(root).casefold() for root in roots}) == len(roots)
@@ -49,6 +50,7 @@ def test_no_name_climbs_out_and_no_two_meet(homes: Homes) -> None:
         assert not any(root.is_relative_to(folder) or folder.is_relative_to(root) for root in roots)
 
 
+@pytest.mark.parametrize("homes", ["disk"], indirect=True)
 def test_each_tenant_has_keys_of_its_own_outside_every_home(homes: Homes, context: Context) -> None:
     for tenant in ("acme", "evil"):
         _put(homes, context, "The word is elm.", tenant=tenant)
@@ -140,6 +142,7 @@ def test_many_threads_share_few_homes(small: Homes, context: Context) -> None:
         list(threads.map(work, range(32)))
 
 
+@pytest.mark.parametrize("homes", ["disk"], indirect=True)
 def test_a_home_is_made_once_by_whoever_comes_first(homes: Homes, context: Context) -> None:
     with ThreadPoolExecutor(6) as threads:
         made = list(threads.map(lambda n: _put(homes, context, f"elm {n}"), range(6)))

@@ -149,6 +149,7 @@ def test_forgetting_takes_the_record_of_the_call_along(engine: Builtin, context:
     ("user: ana", "user: bob"), ("scope: user\nuser: ana", "scope: project\nproject: web"),
     ("scope: user\nuser: ana\n", "scope: organization\n"), ("user: ana\n", ""), ("user: ana", "user: [ana, bob]"),
 ])  # fmt: skip
+@pytest.mark.parametrize("homes", ["disk"], indirect=True)
 def test_an_owner_that_was_edited_in_the_file_gives_nobody_anything_to_read(
     engine: Builtin, context: Context, homes: Homes, clock: Clock, edit: tuple[str, str]
 ) -> None:

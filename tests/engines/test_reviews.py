@@ -61,7 +61,7 @@ def test_a_taint_is_durable_and_marks_what_is_written_then(engine: Builtin, cont
     )
     assert kept.trust == "quarantined"
     homes.close()
-    with Homes(homes.folder, context) as again:
+    with Homes(homes.folder, context, shelf=homes.shelf) as again:
         late = Builtin(again)
         marked = late.remember(context, asking(session="s1", writes="user"), RememberRequest(content="The word: oak."))
         assert marked.taint == ("external",)

@@ -89,8 +89,8 @@ class Builtin:
         return CapabilityDocument(provider="builtin", engine_instance=self._instance, capabilities=groups)
 
     def isolation(self, tenant: str) -> Isolation:  # noqa: ARG002 - the same for every tenant
-        """Homes on disk are kept apart by this program alone."""
-        return "logical"
+        """Homes in folders are kept apart by this program alone, those in PostgreSQL by the database."""
+        return self._homes.shelf.isolation
 
     def health(self, context: Context) -> Health:  # noqa: ARG002 - nobody is called
         """`degraded` when a Home could not be closed as it should, `unavailable` when nothing can be written."""

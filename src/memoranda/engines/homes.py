@@ -1,15 +1,13 @@
 """The Homes of one node: opened when somebody asks, let go of when nobody has for a while.
 
-Below the data folder each tenant has a folder of Homes, one for each project and one for what belongs to the tenant as
-a whole, and, outside of all Homes, a folder of keys of its own. The folders bear hashes, so that no name climbs, and no
-two names that differ in a letter's case meet. A Home is made at its first write.
+Where they lie a `Shelf` knows. In folders, each tenant has one of Homes below the data folder, one Home for each
+project and one for what belongs to the tenant as a whole, and, outside of all Homes, a folder of keys of its own. The
+folders bear hashes, so that no name climbs, and no two names that differ in a letter's case meet. A Home is made at its
+first write.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 import resource
 import threading
 from collections import OrderedDict
@@ -20,17 +18,15 @@ from pathlib import Path
 from typing import Literal
 
 from memoranda.context import Context
+from memoranda.engines.shelves import DiskShelf, Shelf
 from memoranda.errors import MemorandaError
-from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
-from memoranda.home.layout import is_home
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.space import Space
 from memoranda.values import dataclass, field
 
 MOST = 64  # Homes that stay open at once, when nobody uses them: 3 to 6 MB each, and 25 open files
 IDLE = timedelta(minutes=10)
-_LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
 _FILES = 25
 
 
@@ -38,9 +34,8 @@ _FILES = 25
 class _Entry:
     """One Home of the pool. `users` counts who has it in hand or waits for it; `lock` is held to open and to close."""
 
-    root: Path
-    keys: Keys
-    name: str
+    tenant: str
+    project: str | None
     lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
     space: Space | None = None
     users: int = 0
@@ -54,13 +49,15 @@ class Homes:
     longer than `idle`; those in use are not counted.
     """
 
-    def __init__(self, folder: Path, context: Context, *, most: int = MOST, idle: timedelta = IDLE) -> None:
-        self.folder = folder.absolute()
+    def __init__(
+        self, folder: Path, context: Context, *, most: int = MOST, idle: timedelta = IDLE, shelf: Shelf | None = None
+    ) -> None:
+        self.shelf: Shelf = DiskShelf(folder) if shelf is None else shelf
+        self.folder = self.shelf.folder
         self._context = context
         self._most = min(most, max(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 // _FILES))
         self._idle = idle
-        self._entries: OrderedDict[Path, _Entry] = OrderedDict()
-        self._keys: dict[str, Keys] = {}
+        self._entries: OrderedDict[tuple[str, str | None], _Entry] = OrderedDict()
         self._lock = threading.Condition(threading.Lock())
         self._surplus = threading.Event()
         self._closed = False
@@ -71,17 +68,15 @@ class Homes:
 
     def keys_of(self, tenant: str) -> Keys:
         """The keys of a tenant, which no other tenant's Homes are made with."""
-        with self._lock:
-            return self._keys.setdefault(tenant, Keys(self.folder / "keys" / _named(tenant)))
+        return self.shelf.keys_of(tenant)
 
     def root_of(self, tenant: str, project: str | None) -> Path:
         """Where a Home lies: that of a project, or of the tenant as a whole."""
-        tenants = self.folder / "homes" / _named(tenant)
-        return tenants / "tenant" if project is None else tenants / "projects" / _named(project)
+        return self.shelf.root_of(tenant, project)
 
     def has(self, tenant: str) -> bool:
         """Whether any Home of this tenant lies here, open or not."""
-        return self.root_of(tenant, None).parent.exists()
+        return self.shelf.has(tenant)
 
     # Using them
 
@@ -118,24 +113,22 @@ class Homes:
         entry = self._taken(tenant, project)
         try:
             with entry.lock:
-                if entry.space is None and (make or is_home(entry.root)):
-                    entry.space = self._opened(entry)
+                if entry.space is None:
+                    entry.space = self.shelf.open(self._context, tenant, project, make=make)
                 space = entry.space
             yield None if space is None else space.homes()[0]
         finally:
             self._left(entry)
 
     def _taken(self, tenant: str, project: str | None) -> _Entry:
-        root, keys = self.root_of(tenant, project), self.keys_of(tenant)
         with self._lock:
             if self._closed:
                 raise RuntimeError("the pool of Homes is closed")
-            entry = self._entries.get(root)
+            entry = self._entries.get((tenant, project))
             if entry is None:
-                name = f"tenant-{tenant}" if project is None else f"project-{project}"
-                entry = self._entries[root] = _Entry(root, keys, name)
+                entry = self._entries[tenant, project] = _Entry(tenant, project)
             entry.users += 1
-            self._entries.move_to_end(root)
+            self._entries.move_to_end((tenant, project))
             return entry
 
     def _left(self, entry: _Entry) -> None:
@@ -144,23 +137,11 @@ class Homes:
             entry.last = self._context.now()
             self._lock.notify_all()
             if entry.space is None and not entry.users:
-                self._entries.pop(entry.root, None)  # there is no such Home, and who asks for it leaves nothing
+                self._entries.pop(
+                    (entry.tenant, entry.project), None
+                )  # there is no such Home, and who asks for it leaves nothing
             if self._entries and not self._closed:
                 self._keep(surplus=len(self._entries) > self._most)
-
-    def _opened(self, entry: _Entry) -> Space:
-        if not is_home(entry.root):
-            made = create(entry.root, self._context, name=entry.name)
-            finish(made.root, self._context, entry.keys)
-        space = Space(self._context, entry.keys, entry.root, None)
-        try:
-            home = space.homes()[0]
-            home.refresh(self._context)
-            home.repository.look_every = _LOOK
-        except BaseException:
-            space.homes()[0].close()
-            raise
-        return space
 
     # Letting go of them
 
@@ -202,7 +183,7 @@ class Homes:
                     self.trouble = error  # what is not committed stays in its log, and is when it is opened again
             with self._lock:
                 if not entry.users:
-                    self._entries.pop(entry.root, None)
+                    self._entries.pop((entry.tenant, entry.project), None)
         return space is not None
 
     def close(self) -> None:
@@ -219,8 +200,10 @@ class Homes:
 
     def state(self) -> tuple[Literal["ok", "degraded", "unavailable"], str]:
         """How the pool is, and what is wrong with it, in words that name no Home."""
-        if self._closed or not os.access(self.folder if self.folder.exists() else self.folder.parent, os.W_OK):
-            return "unavailable", "nothing can be written to the data folder"
+        if self._closed:
+            return "unavailable", "the service is ending"
+        if trouble := self.shelf.trouble():
+            return "unavailable", trouble
         if self.trouble is not None:
             return "degraded", "a Home could not be closed as it should; what it holds is safe in its log"
         return "ok", ""
@@ -235,9 +218,3 @@ class Homes:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _named(name: str) -> str:
-    """The folder of a name: readable as far as it is plain, and one of its own for each name."""
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:24]
-    return f"{plain or 'x'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:20]}"

@@ -30,6 +30,7 @@ from memoranda.home.objects import GitObject, TreeEditor
 from memoranda.home.outside import Ours
 from memoranda.home.record import Record
 from memoranda.home.store import LEDGER_REF, TreeChange
+from memoranda.home.streak import Streak
 from memoranda.home.worktree import Worktree
 
 if TYPE_CHECKING:
@@ -129,29 +130,6 @@ class Contents(Holding):
         except ReadOnlyHome:
             return  # every write is refused from now on and says why; what is there can still be read
 
-    def advanced(self, commit: str | None, committed: int, seq: int) -> str | None:
-        """The commit that holds exactly `commit`, which holds the records up to `committed`, and those up to `seq`.
-
-        None when our own groups do not say so: somebody's commits may lie between, records that are not known yet, or
-        a person may have gone back to `commit` and left those on which some of the records are.
-        """
-        group = self._committer.last_group()
-        if group is None or seq < group.after.seq:
-            return None
-        streak = self._committer.streak
-        if streak.leads(group, commit):
-            held = streak.held(commit, committed)
-        else:
-            held = (commit, committed) == (group.main[0], group.before.seq)
-        return (group.main[1] or group.main[0]) if held else None
-
-    def told_by_log(self, ledger: tuple[str | None, str | None], seq: int) -> bool:
-        """Whether the ledger came from one commit to the other by our own groups, with records up to `seq`."""
-        group = self._committer.last_group()
-        if group is None or ledger[1] != group.ledger[1] or seq < group.after.seq:
-            return False
-        return ledger[0] == group.ledger[0] or self._committer.streak.continues(group, ledger[0])
-
     def only_ours(self, old: str, new: str) -> bool:
         """Whether our own groups, and nothing else, lead from one commit to the other."""
         group = self._committer.last_group()
@@ -173,6 +151,10 @@ class Contents(Holding):
     def let_go(self, seq: int) -> None:
         """Forgets the records up to `seq` that were read; only for a process that commits nothing."""
         self._log.forget(seq)
+
+    @property
+    def streak(self) -> Streak:
+        return self._committer.streak
 
     def last_group(self) -> Group | None:
         """The newest group of commits that this clone made."""

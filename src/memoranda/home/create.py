@@ -67,20 +67,23 @@ def create(folder: Path, context: Context, *, name: str | None = None, here: boo
     return Created(folder, outer is not None, False)
 
 
+def first_files(marker: Marker) -> dict[str, bytes]:
+    """path -> bytes of the files that every Home begins with."""
+    return {
+        MARKER: write_marker(marker),
+        "memory/.gitignore": b"MEMORY.md\n",
+        "memory/.gitattributes": _ATTRIBUTES,
+        "agents/.gitattributes": _ATTRIBUTES,
+    }
+
+
 def _lay(root: Path, context: Context, name: str, roots: tuple[str, ...]) -> None:
     root.mkdir(parents=True, exist_ok=True)
     if not (root / ".git").exists():
         plain_git(root, "init", "-q", "--template=", "--object-format=sha1", "--initial-branch=main")
         (root / ".git" / "info").mkdir(exist_ok=True)
     marker = Marker(new_id("home", context.random), name, roots=roots)
-    files = {
-        MARKER: write_marker(marker),
-        "memory/.gitignore": b"MEMORY.md\n",
-        "memory/.gitattributes": _ATTRIBUTES,
-        "agents/.gitattributes": _ATTRIBUTES,
-        f"{CACHE}/.gitignore": b"*\n",
-    }
-    for path, data in files.items():
+    for path, data in {**first_files(marker), f"{CACHE}/.gitignore": b"*\n"}.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         if not (root / path).exists():  # a marker without a repository is a Home's files, brought here by hand
             (root / path).write_bytes(data)

@@ -26,6 +26,7 @@ from memoranda.home.objects import GitObject, TreeEditor, read_tree
 from memoranda.home.outside import Found, Ours
 from memoranda.home.record import Record
 from memoranda.home.store import LEDGER_REF, ObjectStore, TreeChange
+from memoranda.home.streak import Streak
 
 if TYPE_CHECKING:
     from memoranda.home.erasing.erase import Blank, Erasure
@@ -122,16 +123,33 @@ class Holding(ABC):
     def make_durable(self) -> None:
         """Returns when every record read so far survives a loss of power, other processes' records too."""
 
-    @abstractmethod
     def advanced(self, commit: str | None, committed: int, seq: int) -> str | None:
         """The commit that holds exactly `commit`, which holds the records up to `committed`, and those up to `seq`.
 
-        None when our own groups do not say so: somebody's commits may lie between, or records that are not known yet.
+        None when our own groups do not say so: somebody's commits may lie between, records that are not known yet, or
+        a person may have gone back to `commit` and left those on which some of the records are.
         """
+        group = self.last_group()
+        if group is None or seq < group.after.seq:
+            return None
+        streak = self.streak
+        if streak.leads(group, commit):
+            held = streak.held(commit, committed)
+        else:
+            held = (commit, committed) == (group.main[0], group.before.seq)
+        return (group.main[1] or group.main[0]) if held else None
 
-    @abstractmethod
     def told_by_log(self, ledger: tuple[str | None, str | None], seq: int) -> bool:
         """Whether the ledger came from one commit to the other by our own groups, with records up to `seq`."""
+        group = self.last_group()
+        if group is None or ledger[1] != group.ledger[1] or seq < group.after.seq:
+            return False
+        return ledger[0] == group.ledger[0] or self.streak.continues(group, ledger[0])
+
+    @property
+    @abstractmethod
+    def streak(self) -> Streak:
+        """Our own groups in a row."""
 
     @abstractmethod
     def last_group(self) -> Group | None:

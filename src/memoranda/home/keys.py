@@ -19,8 +19,8 @@ from typing import Protocol
 
 from memoranda.home.durable import FileLock, sync_path
 
-_PURPOSES = ("envelope", "ledger", "tombstone", "namespace", "cursor", "settings", "audit")
-_SIZE = 32
+PURPOSES = ("envelope", "ledger", "tombstone", "namespace", "cursor", "settings", "audit")
+SIZE = 32
 
 
 class Lines(Protocol):
@@ -92,7 +92,7 @@ class Keys:
         self._lock = threading.Lock()
 
     def get(self, purpose: str, owner: str) -> bytes:
-        """The key (32 bytes) for a purpose (one of `_PURPOSES`) and an owner."""
+        """The key (32 bytes) for a purpose (one of `PURPOSES`) and an owner."""
         held = self._held.get((purpose, owner))
         if held is None:
             with self._lock:  # the name of a fresh key tells processes apart, not threads
@@ -108,7 +108,7 @@ class Keys:
         return FileLines(f"{self.folder}/tombstone/{home}.jsonl")
 
     def _path(self, purpose: str, owner: str, version: str = "") -> Path:
-        if purpose not in _PURPOSES:
+        if purpose not in PURPOSES:
             raise ValueError(f"no key has the purpose {purpose!r}")
         name = re.sub(r"[^a-z0-9_]", "-", owner.lower()) or "none"
         return self.folder / purpose / f"{name}{version}.key"
@@ -137,7 +137,7 @@ class Keys:
                 write_privately(kept, old)
             fresh = path.with_name(f"{path.name}.{os.getpid()}")
             fresh.unlink(missing_ok=True)
-            write_privately(fresh, os.urandom(_SIZE))
+            write_privately(fresh, os.urandom(SIZE))
             fresh.replace(path)
             sync_path(path.parent)
             self._held.pop((purpose, owner), None)
@@ -161,7 +161,7 @@ class Keys:
             fresh = path.with_name(f"{path.name}.{os.getpid()}")
             descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(os.urandom(_SIZE))
+                file.write(os.urandom(SIZE))
                 file.flush()
                 os.fsync(file.fileno())
             try:
@@ -200,6 +200,6 @@ def write_privately(path: Path, data: bytes) -> None:
 
 def _checked(path: Path) -> bytes:
     data = path.read_bytes()
-    if len(data) != _SIZE:
+    if len(data) != SIZE:
         raise FileNotFoundError(path)
     return data

@@ -243,7 +243,8 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-def _entry_header(kind: int, size: int) -> bytes:
+def entry_header(kind: int, size: int) -> bytes:
+    """What stands before an entry of a pack: its kind, and the size of its data when it is inflated."""
     first, size = kind << 4 | size & 15, size >> 4
     if size <= 0x7F:
         return bytes((first | 0x80, size)) if size else bytes((first,))
@@ -353,7 +354,7 @@ class Pack:
     index: bytes
 
 
-def _deflated(data: bytes) -> bytes:
+def deflated(data: bytes) -> bytes:
     """A zlib stream. Most entries are deltas of a tree, an id and little else, which no compression makes shorter.
 
     What is short gets a small window: to set up one of 32 KB takes three times as long as to compress a note.
@@ -393,12 +394,12 @@ def write_pack(objects: Iterable[GitObject], write: Callable[[bytes], object], c
             change = delta(base[2], item.data)
             if len(change) < len(item.data) // 2:
                 depth = base[1] + 1
-                header = _entry_header(_OFS_DELTA, len(change)) + _offset_bytes(offset - base[0])
-                entry = header + _deflated(change)
+                header = entry_header(_OFS_DELTA, len(change)) + _offset_bytes(offset - base[0])
+                entry = header + deflated(change)
         if not entry:
             stored = many and item.kind == "tree"  # half of it are ids; when packs are joined most become deltas
-            packed = zlib.compress(item.data, 0) if stored else _deflated(item.data)
-            entry = _entry_header(KINDS[item.kind], len(item.data)) + packed
+            packed = zlib.compress(item.data, 0) if stored else deflated(item.data)
+            entry = entry_header(KINDS[item.kind], len(item.data)) + packed
         if item.kind == "tree" or item.base:
             seen[item.oid] = (offset, depth, item.data)
             if base is not None and item.base:

@@ -6,7 +6,7 @@ has heard of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from memoranda.context import Context
@@ -20,6 +20,19 @@ from memoranda.home.objects import object_id
 from memoranda.home.record import FileChange, Record
 
 _NOTHING: tuple[str, str | None, bytes, str, bytes] = ("", None, b"", "", b"")
+
+
+def record_of(
+    draft: Draft, seq: int, at: datetime, files: Sequence[FileChange], blobs: Mapping[str, str | None], pen: Pen
+) -> Record:
+    """Record number `seq` of a draft that changes these files; `blobs`: what its paths hold afterwards."""
+    lines: list[str] = []
+    for line in draft.ledger:
+        filled = {"n": seq, "at": at.isoformat(), **line}
+        if "path" in line and line["path"] in blobs:
+            filled["blob"] = blobs[line["path"]]
+        lines.append(pen.line(filled))
+    return Record(seq, at, draft.op, draft.reason, draft.author, draft.trailers, tuple(files), tuple(lines))
 
 
 class Writer:
@@ -132,14 +145,7 @@ class Writer:
             blobs[change.path] = new
             appended = change.appended and old is not None
             files.append(FileChange(change.path, old, new, change.data or b"", appended, change.laid))
-        seq, when = self._log.last + 1, at.isoformat()
-        lines: list[str] = []
-        for line in draft.ledger:
-            filled = {"n": seq, "at": when, **line}
-            if "path" in line and line["path"] in blobs:
-                filled["blob"] = blobs[line["path"]]
-            lines.append(self._pen.line(filled))
-        return Record(seq, at, draft.op, draft.reason, draft.author, draft.trailers, tuple(files), tuple(lines))
+        return record_of(draft, self._log.last + 1, at, files, blobs, self._pen)
 
     def _pair(self, change: Change) -> tuple[str | None, str | None]:
         """The blobs of a path before and after a change; an append's content is held for the next one."""

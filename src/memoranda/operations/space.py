@@ -148,27 +148,37 @@ class Space:
     def _opened(self, root: Path) -> OpenHome:
         home = self._open.get(root)
         if home is None:
-            opened: list[OpenHome] = []
-            allowed = _admitter(self._keys, read_marker(root).id)
-
-            def admit(data: bytes, path: str) -> str | None:
-                return allowed(data, path) or (opened[0].tombs.admit(data, path) if opened else None)
-
             begun: Comparison | None = None
             if root == self._nearest:
                 begun, self._begun = self._begun, None
-            repository = Repository(root, self._context, self._keys, admit=admit, begun=begun)
-            counts, withdrawn, rule = self._counts(repository)
-            endpoint = partial(_endpoint, self, repository)
-            indexes = Indexes(repository, self._context, self.progress, counts, endpoint)
-            indexes.admit, indexes.rule = allowed, rule
-            home = self._open[root] = OpenHome(
-                repository, indexes, withdrawn, _DUTIES, root == self._personal, self._signing
-            )
-            home.trusts_edits = self._signing is None and root.resolve() in self._trusted
-            repository.stamp = partial(_stamp, home)
-            home.remembered = repository.sequence
-            opened.append(home)
+
+            def made(admit: Admit) -> Repository:
+                return Repository(root, self._context, self._keys, admit=admit, begun=begun)
+
+            home = self.take(root, read_marker(root).id, made)
+        return home
+
+    def take(self, root: Path, home_id: str, make: Callable[[Admit], Holding]) -> OpenHome:
+        """Opens the Home that `make` gives, told what may be taken in of what is found in its files; `root` names its
+        folder, and the space closes it."""
+        opened: list[OpenHome] = []
+        allowed = _admitter(self._keys, home_id)
+
+        def admit(data: bytes, path: str) -> str | None:
+            return allowed(data, path) or (opened[0].tombs.admit(data, path) if opened else None)
+
+        repository = make(admit)
+        counts, withdrawn, rule = self._counts(repository)
+        endpoint = partial(_endpoint, self, repository)
+        indexes = Indexes(repository, self._context, self.progress, counts, endpoint)
+        indexes.admit, indexes.rule = allowed, rule
+        home = self._open[root] = OpenHome(
+            repository, indexes, withdrawn, _DUTIES, root == self._personal, self._signing
+        )
+        home.trusts_edits = self._signing is None and root.resolve() in self._trusted
+        repository.stamp = partial(_stamp, home)
+        home.remembered = repository.sequence
+        opened.append(home)
         return home
 
     def _counts(self, repository: Holding) -> tuple[Callable[[Review], bool], Withdrawn, Callable[[], object]]:

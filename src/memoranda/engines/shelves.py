@@ -1,0 +1,185 @@
+"""Where the Homes of a service lie: in folders of this machine, or in PostgreSQL for all nodes together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from memoranda.context import Context
+from memoranda.engines.contract import Isolation
+from memoranda.errors import ComponentUnavailable
+from memoranda.home.create import create, finish
+from memoranda.home.keys import Keys
+from memoranda.home.layout import is_home
+from memoranda.operations.space import Space
+
+if TYPE_CHECKING:
+    from memoranda.home.postgres.keys import SealedKeys
+    from memoranda.home.postgres.places import Place
+    from memoranda.home.postgres.store import PostgresStore
+    from memoranda.state.database import Database
+
+_LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
+
+
+class Shelf(Protocol):
+    """Knows where the Homes of tenants and projects lie, and opens them."""
+
+    folder: Path  # of this node
+    isolation: Isolation  # what keeps tenants apart there
+
+    def keys_of(self, tenant: str) -> Keys:
+        """The keys of a tenant, which no other tenant's Homes are made with."""
+
+    def root_of(self, tenant: str, project: str | None) -> Path:
+        """The folder of a Home on this node: that of a project, or of the tenant as a whole."""
+
+    def has(self, tenant: str) -> bool:
+        """Whether there is any Home of this tenant, open or not."""
+
+    def open(self, context: Context, tenant: str, project: str | None, *, make: bool) -> Space | None:
+        """A space with one Home in it; None when there is none, and it shall not be made."""
+
+    def trouble(self) -> str:
+        """Why nothing can be written there, in words that name no Home; empty when it can."""
+
+
+class DiskShelf:
+    """Implements `Shelf` below a folder."""
+
+    isolation: Isolation = "logical"  # this program alone keeps them apart
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self._keys: dict[str, Keys] = {}
+        self._lock = threading.Lock()
+
+    def keys_of(self, tenant: str) -> Keys:
+        with self._lock:
+            return self._keys.setdefault(tenant, Keys(self.folder / "keys" / named(tenant)))
+
+    def root_of(self, tenant: str, project: str | None) -> Path:
+        return _below(self.folder / "homes" / named(tenant), project)
+
+    def has(self, tenant: str) -> bool:
+        return self.root_of(tenant, None).parent.exists()
+
+    def open(self, context: Context, tenant: str, project: str | None, *, make: bool) -> Space | None:
+        root, keys = self.root_of(tenant, project), self.keys_of(tenant)
+        if not is_home(root):
+            if not make:
+                return None
+            made = create(root, context, name=name_of(tenant, project))
+            finish(made.root, context, keys)
+        space = Space(context, keys, root, None)
+        try:
+            home = space.homes()[0]
+            home.refresh(context)
+            home.repository.look_every = _LOOK
+        except BaseException:
+            space.homes()[0].close()
+            raise
+        return space
+
+    def trouble(self) -> str:
+        there = self.folder if self.folder.exists() else self.folder.parent
+        return "" if os.access(there, os.W_OK) else "nothing can be written to the data folder"
+
+
+class PostgresShelf:
+    """Implements `Shelf` in PostgreSQL; `folder` holds this node's caches, which may be deleted at any moment.
+
+    Args:
+        secret: by which the tenants' keys are sealed, the same on every node.
+    """
+
+    isolation: Isolation = "backend"  # row-level security keeps them apart
+
+    def __init__(self, folder: Path, database: Database, secret: bytes) -> None:
+        self.folder = folder.absolute()
+        self._database = database
+        self._secret = secret
+        self._keys: dict[str, SealedKeys] = {}
+        self._lock = threading.Lock()
+
+    def keys_of(self, tenant: str) -> SealedKeys:
+        from memoranda.home.postgres.keys import SealedKeys
+
+        with self._lock:
+            if tenant not in self._keys:
+                folder = self.folder / "keys" / named(tenant)
+                self._keys[tenant] = SealedKeys(self._store(tenant, 0), self._secret, folder)
+            return self._keys[tenant]
+
+    def _store(self, tenant: str, home: int) -> PostgresStore:
+        from memoranda.home.postgres.store import PostgresStore
+
+        return PostgresStore(self._database, tenant, home)
+
+    def root_of(self, tenant: str, project: str | None) -> Path:
+        return _below(self.folder / "caches" / named(tenant), project)
+
+    def has(self, tenant: str) -> bool:
+        from memoranda.home.postgres.places import places
+
+        return bool(places(self._store(tenant, 0)))
+
+    def place_of(self, project: str | None) -> str:
+        """What the row of a Home calls its place."""
+        return "tenant" if project is None else f"project:{project}"
+
+    def open(self, context: Context, tenant: str, project: str | None, *, make: bool) -> Space | None:
+        from memoranda.home.postgres.places import COMING, find_place, make_place
+
+        store, where = self._store(tenant, 0), self.place_of(project)
+        place = find_place(store, where)
+        if place is None:
+            if not make:
+                return None
+            place = make_place(store, context, where, name_of(tenant, project))
+        if place.state == COMING:
+            raise ComponentUnavailable(
+                "These memories are being moved here.", remedy="Try again when `memoranda move` has finished."
+            )
+        return self._space(context, tenant, project, place)
+
+    def _space(self, context: Context, tenant: str, project: str | None, place: Place) -> Space:
+        from memoranda.home.postgres.repository import PostgresRepository
+
+        keys, root = self.keys_of(tenant), self.root_of(tenant, project)
+        repository = PostgresRepository(self._store(tenant, place.home), place, keys, context, root)
+        space = Space(context, keys, None, None)
+        try:
+            home = space.take(root, place.id, lambda _admit: repository)
+            home.refresh(context)
+        except BaseException:
+            repository.close()
+            raise
+        return Space(context, keys, None, None, given=[home])
+
+    def trouble(self) -> str:
+        try:
+            self._database.ready()
+        except ComponentUnavailable:
+            return "the database cannot be reached"
+        return ""
+
+
+def name_of(tenant: str, project: str | None) -> str:
+    """What a Home is called."""
+    return f"tenant-{tenant}" if project is None else f"project-{project}"
+
+
+def _below(tenant: Path, project: str | None) -> Path:
+    return tenant / "tenant" if project is None else tenant / "projects" / named(project)
+
+
+def named(name: str) -> str:
+    """The folder of a name: readable as far as it is plain, and one of its own for each name."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:24]
+    return f"{plain or 'x'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:20]}"

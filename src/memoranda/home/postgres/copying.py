@@ -1,0 +1,243 @@
+"""A Home between PostgreSQL and a folder: what Git itself has to do is done there, on the very objects of the rows.
+
+`memoranda move` carries a Home over with it, an erasing and a bundle work on a copy that is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoranda.context import Context
+from memoranda.home.git import Git
+from memoranda.home.layout import Layout, layout_of
+from memoranda.home.objects import GitObject, entry_header
+from memoranda.home.plain_git import plain_git
+from memoranda.home.postgres.heads import put_heads
+from memoranda.home.postgres.node import TEMPORARY
+from memoranda.home.postgres.rows import Row, Writer, read_rows
+from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State
+from memoranda.home.store import RefMove
+
+if TYPE_CHECKING:
+    from memoranda.home.erasing.erase import Blank, Erasure
+    from memoranda.home.postgres.repository import PostgresRepository
+
+_REF_DELTA = 7
+_AT_ONCE = 2000
+_EVERY = "SELECT oid, kind, base, data FROM memory_objects WHERE home = %s"
+
+
+# From rows to a folder
+
+
+@contextmanager
+def passing(layout: Layout) -> Iterator[Path]:
+    """A folder of this node that is gone afterwards; what a killed process left of others goes when caches go."""
+    above = layout.own / TEMPORARY
+    above.mkdir(mode=0o700, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=above))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def objects_in_folder(store: PostgresStore, node: Layout) -> Iterator[Layout]:
+    """A repository of Git with all objects and refs of a Home, without its files."""
+    with passing(node) as folder:
+        with store.reading() as cursor:
+            layout = fill(store, cursor, store.state(cursor), folder / "home")
+        yield layout
+
+
+def fill(store: PostgresStore, cursor: Cursor, state: State, root: Path) -> Layout:
+    """Makes a repository at `root` with the objects and refs of a Home, as this transaction sees them."""
+    root.mkdir(parents=True)
+    plain_git(root, "init", "-q", "--template=", "--object-format=sha1", f"--initial-branch={BRANCH[11:]}")
+    layout = layout_of(root)
+    (layout.git_dir / "info").mkdir(exist_ok=True)
+    layout.own.mkdir(parents=True, exist_ok=True)
+    pack = layout.objects / "pack" / "fresh.pack"
+    pack.parent.mkdir(exist_ok=True)
+    write_pack_of(cursor, store.home, pack)
+    plain_git(root, "index-pack", "--strict", str(pack))
+    name = pack.read_bytes()[-20:].hex()
+    for suffix in (".pack", ".idx", ".rev"):
+        if (made := pack.with_suffix(suffix)).exists():
+            made.replace(pack.with_name(f"pack-{name}{suffix}"))
+    for ref, commit in state.refs.items():
+        path = layout.common_dir / ref
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{commit}\n")
+    return layout
+
+
+def write_pack_of(cursor: Cursor, home: int, path: Path) -> int:
+    """Writes all objects of a Home as one pack, each as its row has it; how many."""
+    (count,) = cursor.execute("SELECT count(*) FROM memory_objects WHERE home = %s", (home,)).fetchone() or (0,)
+    digest = hashlib.sha1(usedforsecurity=False)
+    with path.open("wb") as file:
+
+        def out(data: bytes) -> None:
+            digest.update(data)
+            file.write(data)
+
+        out(b"PACK" + (2).to_bytes(4, "big") + count.to_bytes(4, "big"))
+        for row in every_row(cursor, home):
+            size = len(zlib.decompress(row.data))
+            if row.base is None:
+                out(entry_header(row.kind, size) + row.data)
+            else:
+                out(entry_header(_REF_DELTA, size) + row.base + row.data)
+        file.write(digest.digest())
+    return int(count)
+
+
+def every_row(cursor: Cursor, home: int) -> Iterator[Row]:
+    """All objects of a Home, read some thousand at a time."""
+    with cursor.connection.cursor(name="every", binary=True) as reader:
+        reader.itersize = _AT_ONCE
+        reader.execute(_EVERY, (home,))
+        for row in reader:
+            yield Row(*row)
+
+
+def every_object(store: PostgresStore) -> Iterator[GitObject]:
+    """All objects of a Home, whole."""
+    with store.reading() as cursor:
+        names = [row[0] for row in cursor.execute("SELECT oid FROM memory_objects WHERE home = %s", (store.home,))]
+        for at in range(0, len(names), 200):
+            part = names[at : at + 200]
+            rows = {row.oid: row for row in store.rows(cursor, part)}
+            yield from (item for item in read_rows(rows, part) if item is not None)
+
+
+def check_out(layout: Layout, replica: str, suffix: str | None, maps: Mapping[str, bytes]) -> None:
+    """Gives a filled repository the files of its branch, and what makes it the same clone as its rows are."""
+    plain_git(layout.root, "-c", "core.autocrlf=false", "read-tree", "HEAD")
+    plain_git(layout.root, "-c", "core.autocrlf=false", "checkout-index", "-a", "-f", "-q")
+    told = {"id": replica, "suffix": suffix, "inode": layout.git_dir.stat().st_ino}
+    (layout.own / "replica.json").write_text(json.dumps(told), encoding="utf-8")
+    for name, data in maps.items():
+        (layout.own / "erased").mkdir(exist_ok=True)
+        (layout.own / "erased" / name).write_bytes(data)
+
+
+# From a folder to rows
+
+
+def ids_in(layout: Layout) -> set[bytes]:
+    """The ids of all objects that a repository has."""
+    git = Git(layout)
+    try:
+        out = git.run("cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)")
+    finally:
+        git.close()
+    return {bytes.fromhex(name) for name in out.decode("ascii").split()}
+
+
+def reachable_in(layout: Layout, commits: Sequence[str]) -> list[str]:
+    """The ids of what these commits reach, each tree near those that it resembles, older ones first."""
+    out = plain_git(layout.root, "rev-list", "--objects", "--reverse", "--no-object-names", *commits)
+    return list(dict.fromkeys(out.decode("ascii").split()))
+
+
+def put_from(store: PostgresStore, cursor: Cursor, layout: Layout, names: Iterable[str]) -> int:
+    """Keeps these objects of a repository as rows; how many."""
+    git = Git(layout)
+    writer, count = Writer(), 0
+    try:
+        part: list[GitObject] = []
+        for found in git.objects().get_many(list(names)):
+            if found is not None:
+                part.append(GitObject(found[1], found[2], found[0]))
+            if len(part) >= 200:
+                count += _put(store, cursor, writer, part)
+                part = []
+        count += _put(store, cursor, writer, part)
+    finally:
+        git.close()
+    return count
+
+
+def _put(store: PostgresStore, cursor: Cursor, writer: Writer, part: Sequence[GitObject]) -> int:
+    store.insert_rows(cursor, writer.rows(part))
+    return len(part)
+
+
+def all_heads(store: PostgresStore, cursor: Cursor, is_note: Any, main: str | None) -> None:
+    """Makes the heads of a Home anew from its branch; in the transaction that has moved it."""
+    held = dict(cursor.execute("SELECT path, blob FROM memory_heads WHERE home = %s", (store.home,)).fetchall())
+    wanted = {path: blob for path, blob in store.files(main) if is_note(path)} if main is not None else {}
+    now: dict[str, tuple[str, bytes] | None] = {}
+    for path in held:
+        if (text := path.decode("utf-8", "surrogateescape")) not in wanted:
+            now[text] = None
+    fresh = [
+        (path, blob)
+        for path, blob in wanted.items()
+        if held.get(path.encode("utf-8", "surrogateescape")) != bytes.fromhex(blob)
+    ]
+    for at in range(0, len(fresh), 200):
+        part = fresh[at : at + 200]
+        found = store.get_all([blob for _, blob in part])
+        now.update((path, (blob, item.data)) for (path, blob), item in zip(part, found, strict=True) if item)
+    put_heads(cursor, store.home, now)
+
+
+# Erasing
+
+
+def erase(
+    store: PostgresStore, home: PostgresRepository, context: Context, blanks: Sequence[Blank], reason: str,
+    testimony: Sequence[Mapping[str, Any]],
+) -> Erasure:  # fmt: skip
+    """Erases in a copy on this node, and takes its objects over in the transaction that has held the Home meanwhile."""
+    from memoranda.home.repository import Repository
+
+    with passing(home.layout) as folder, store.writing() as cursor:
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        with store.within(cursor):
+            state = store.state(cursor, hold=True)
+            layout = fill(store, cursor, state, folder / "home")
+            query = "SELECT name, map FROM memory_erasures WHERE home = %s"
+            maps = dict(cursor.execute(query, (store.home,)).fetchall())
+            check_out(layout, home.replica.id, home.replica.suffix, maps)
+            before = ids_in(layout)
+            with Repository(layout.root, context, home.keys.beside(folder / "keys")) as copy:
+                done = copy.erase(context, blanks, reason, testimony)
+            if not done.id:
+                return done
+            _take_over(store, cursor, state, layout, before, maps)
+            all_heads(store, cursor, home.ours.is_note, store.state(cursor).main)
+            query = "UPDATE memory_homes SET generation = generation + 1 WHERE home = %s"
+            cursor.execute(query, (store.home,))
+    return done
+
+
+def _take_over(
+    store: PostgresStore, cursor: Cursor, state: State, layout: Layout, before: set[bytes], maps: Mapping[str, bytes]
+) -> None:
+    after = ids_in(layout)
+    put_from(store, cursor, layout, [oid.hex() for oid in after - before])
+    store.erase_in(cursor, before - after)
+    moves = [
+        RefMove(ref, old, new, "")
+        for ref, old in state.refs.items()
+        if (new := (layout.common_dir / ref).read_text().strip()) != old
+    ]
+    store.move_in(cursor, state, moves)
+    for path in sorted((layout.own / "erased").glob("*.map")):
+        if path.name not in maps:
+            query = "INSERT INTO memory_erasures (tenant, home, name, map) VALUES (tenant(), %s, %s, %s)"
+            cursor.execute(query, (store.home, path.name, path.read_bytes()))

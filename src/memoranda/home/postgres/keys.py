@@ -1,0 +1,212 @@
+"""The keys of a tenant as sealed rows: every node has the same, and who reads the database alone has none.
+
+A key is sealed by a secret of the service, which lies in no database: a pad drawn from it for this one row, and a MAC.
+What is written down beside the keys (settings, tombstones) are rows too, numbered one after the other in the tenant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from memoranda.errors import HomeDamaged
+from memoranda.home.keys import PURPOSES, SIZE, Keys, Lines, fingerprint
+from memoranda.home.postgres.store import PostgresStore
+
+_SALT = 16
+
+
+class SealedKeys(Keys):
+    """The keys of one tenant.
+
+    Args:
+        store: gives transactions of the tenant's.
+        secret: the service's, the same on every node.
+        folder: of this node, for what is not shared.
+    """
+
+    def __init__(self, store: PostgresStore, secret: bytes, folder: Path) -> None:
+        super().__init__(folder)
+        self._store = store
+        self._secret = secret
+        self._texts: dict[str, list[bytes]] = {}
+        self._known = -1  # the newest line that was read
+        self._reading = threading.Lock()
+
+    # Keys
+
+    def _load(self, purpose: str, owner: str) -> bytes:
+        found = self._own(purpose, owner)
+        if found is None:
+            key = os.urandom(SIZE)
+            self._add(purpose, owner, key, own=True)  # of two nodes, one makes the key and both read it
+            found = self._own(purpose, owner)
+        assert found is not None
+        return found
+
+    def _own(self, purpose: str, owner: str) -> bytes | None:
+        query = "SELECT sealed FROM memory_keys WHERE purpose = %s AND owner = %s AND own"
+        with self._store.reading() as cursor:
+            row = cursor.execute(query, (_checked(purpose), owner)).fetchone()
+        return None if row is None else self._opened(purpose, owner, row[0])
+
+    def versions(self, purpose: str, owner: str) -> dict[str, bytes]:
+        query = "SELECT sealed FROM memory_keys WHERE purpose = %s AND owner = %s ORDER BY NOT own, fingerprint"
+        with self._store.reading() as cursor:
+            rows = cursor.execute(query, (_checked(purpose), owner)).fetchall()
+        keys = [self._opened(purpose, owner, row[0]) for row in rows]
+        return {fingerprint(key): key for key in keys}
+
+    def take_in(self, purpose: str, owner: str, key: bytes) -> bool:
+        return self._add(purpose, owner, key, own=False)
+
+    def beside(self, folder: Path) -> SealedKeys:
+        """The same keys, with another folder for what is not shared."""
+        return SealedKeys(self._store, self._secret, folder)
+
+    def adopt(self, purpose: str, owner: str, key: bytes) -> None:
+        """Makes this the own key, that a Home brings along which was made elsewhere."""
+        self._add(purpose, owner, key, own=True)
+        if self._own(purpose, owner) != key:
+            self._add(purpose, owner, key, own=False)
+        with self._lock:
+            self._held.clear()
+            self._begun.clear()
+
+    def all(self) -> list[tuple[str, str, bytes, bool]]:
+        """(purpose, owner, key, own) of every key of the tenant."""
+        with self._store.reading() as cursor:
+            rows = cursor.execute("SELECT purpose, owner, sealed, own FROM memory_keys").fetchall()
+        return [(purpose, owner, self._opened(purpose, owner, sealed), own) for purpose, owner, sealed, own in rows]
+
+    def _add(self, purpose: str, owner: str, key: bytes, *, own: bool) -> bool:
+        query = (
+            "INSERT INTO memory_keys (tenant, purpose, owner, fingerprint, own, sealed)"
+            " VALUES (tenant(), %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+        )
+        values = _checked(purpose), owner, fingerprint(key), own, self._sealed(purpose, owner, key)
+        with self._store.writing() as cursor:
+            return cursor.execute(query, values).rowcount == 1
+
+    def _sealed(self, purpose: str, owner: str, key: bytes) -> bytes:
+        salt = os.urandom(_SALT)
+        hidden = bytes(a ^ b for a, b in zip(key, self._pad(purpose, owner, salt), strict=True))
+        return salt + hidden + self._tag(purpose, owner, salt + hidden)
+
+    def _opened(self, purpose: str, owner: str, sealed: bytes) -> bytes:
+        salt, hidden, tag = sealed[:_SALT], sealed[_SALT:-SIZE], sealed[-SIZE:]
+        if len(hidden) != SIZE or not hmac.compare_digest(tag, self._tag(purpose, owner, salt + hidden)):
+            raise HomeDamaged(
+                "A key of the memories cannot be opened.",
+                why="It was sealed under another secret of the service, or changed.",
+                remedy="Give this node the same secret (`database.secret`) as the others.",
+            )
+        return bytes(a ^ b for a, b in zip(hidden, self._pad(purpose, owner, salt), strict=True))
+
+    def _pad(self, purpose: str, owner: str, salt: bytes) -> bytes:
+        return hmac.digest(self._secret, self._about("pad", purpose, owner) + salt, "sha256")
+
+    def _tag(self, purpose: str, owner: str, data: bytes) -> bytes:
+        return hmac.digest(self._secret, self._about("tag", purpose, owner) + data, "sha256")
+
+    def _about(self, what: str, purpose: str, owner: str) -> bytes:
+        return "\0".join(("memoranda", what, self._store.tenant, purpose, owner, "")).encode("utf-8", "surrogatepass")
+
+    # What is written down beside them
+
+    def settled(self, owner: str) -> Lines:
+        return RowLines(self, f"settings/{owner}")
+
+    def forgotten(self, home: str) -> Lines:
+        return RowLines(self, f"tombstones/{home}")
+
+    def heard(self, newest: int) -> None:
+        """The number of the tenant's newest line, as it was just read: what is behind the known ones is read."""
+        if newest <= self._known:
+            return
+        with self._reading:
+            query = "SELECT n, name, line FROM memory_lines WHERE n > %s ORDER BY n"
+            with self._store.reading() as cursor:
+                rows = cursor.execute(query, (self._known,)).fetchall()
+            for n, name, line in rows:
+                if n > self._known:
+                    self._texts.setdefault(name, []).append(line)
+                    self._known = n
+            self._known = max(self._known, newest)
+
+    def lines(self, name: str) -> list[bytes]:
+        """The lines under a name, as they were read last."""
+        if self._known < 0:
+            self.heard(0)
+        return self._texts.get(name, [])
+
+    def names(self) -> list[str]:
+        """The names under which lines were written."""
+        self.lines("")
+        return sorted(self._texts)
+
+    def add(self, name: str, line: bytes) -> None:
+        with self._store.writing() as cursor:
+            n = add_line(cursor, self._store.tenant, name, line)
+        self.heard(n)
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        with self._store.writing() as cursor:
+            lock(cursor, f"{self._store.tenant}\n{name}")
+            self.heard(self._newest(cursor.execute))
+            yield
+
+    def _newest(self, execute: Callable[[str], Any]) -> int:
+        return int(execute("SELECT coalesce(max(n), 0) FROM memory_lines").fetchone()[0])
+
+
+class RowLines:
+    """Implements `Lines` by rows."""
+
+    def __init__(self, keys: SealedKeys, name: str) -> None:
+        self._keys = keys
+        self._name = name
+        self.place = f"{keys.folder}#{name}"
+
+    def mark(self) -> object | None:
+        return len(self._keys.lines(self._name)) or None
+
+    def read(self) -> bytes:
+        return b"".join(self._keys.lines(self._name))
+
+    def add(self, data: bytes) -> None:
+        self._keys.add(self._name, data)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._keys.alone(self._name):
+            yield
+
+
+def add_line(cursor: Any, tenant: str, name: str, line: bytes) -> int:
+    """Adds a line in a transaction; its number. Lines get their numbers in the order in which they are committed."""
+    lock(cursor, f"{tenant}\nlines")
+    query = (
+        "INSERT INTO memory_lines (tenant, n, name, line)"
+        " SELECT tenant(), coalesce(max(n), 0) + 1, %s, %s FROM memory_lines RETURNING n"
+    )
+    return int(cursor.execute(query, (name, line)).fetchone()[0])
+
+
+def lock(cursor: Any, about: str) -> None:
+    """Nobody else does what is named so until this transaction ends."""
+    number = int.from_bytes(hashlib.sha256(about.encode("utf-8", "surrogatepass")).digest()[:8], "big", signed=True)
+    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
+
+
+def _checked(purpose: str) -> str:
+    if purpose not in PURPOSES:
+        raise ValueError(f"no key has the purpose {purpose!r}")
+    return purpose

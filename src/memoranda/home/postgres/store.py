@@ -1,0 +1,331 @@
+"""The object store in PostgreSQL: Git's objects and refs as rows of the tenant that they belong to.
+
+There is no condition on a tenant in any statement here: row-level security gives a transaction the rows of its tenant
+and no others, and a Home's number says which of them are meant.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import psycopg
+
+from memoranda.errors import Conflict, HomeBusy, RefMoved
+from memoranda.home.objects import GitObject, object_id, read_tree
+from memoranda.home.postgres import trees
+from memoranda.home.postgres.rows import Row, Writer, read_rows
+from memoranda.home.store import LEDGER_REF, RefMove, TreeChange
+from memoranda.state.database import Database, unavailable
+
+BRANCH = "refs/heads/main"
+_EMPTY_TREE = object_id("tree", b"")
+_HELD = 4 << 20  # bytes of trees and commits that are kept at hand
+_AT_ONCE = 500  # objects that are asked for in one statement
+_SHORTEST = 4  # digits of an id that is told in short
+_HEX = frozenset("0123456789abcdef")
+
+# Each step by the key: the planner, which knows nothing of the rows, could choose to read them all.
+_OBJECTS = """
+WITH RECURSIVE needed AS (
+  SELECT oid, kind, base, data FROM memory_objects WHERE home = %(home)s AND oid = ANY(%(names)s)
+  UNION ALL
+  SELECT below.oid, below.kind, below.base, below.data FROM needed CROSS JOIN LATERAL (
+    SELECT oid, kind, base, data FROM memory_objects WHERE home = %(home)s AND oid = needed.base LIMIT 1 OFFSET 0
+  ) AS below
+) SELECT oid, kind, base, data FROM needed
+"""
+_INSERT = """
+INSERT INTO memory_objects (tenant, home, oid, kind, base, data)
+SELECT tenant(), %s, oid, kind, base, data FROM unnest(%s::bytea[], %s::smallint[], %s::bytea[], %s::bytea[])
+  AS given(oid, kind, base, data)
+ON CONFLICT DO NOTHING
+"""
+_STATE = """
+SELECT seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
+  (SELECT jsonb_object_agg(name, commit) FROM memory_refs WHERE memory_refs.home = memory_homes.home)
+FROM memory_homes WHERE home = {}{}
+"""
+
+Cursor = psycopg.Cursor[Any]
+
+
+class State(NamedTuple):
+    """What one reading of a Home's row tells: the last record, how often texts were erased, the tenant's newest line
+    beside its keys, and where the refs stand."""
+
+    seq: int
+    generation: int
+    lines: int
+    refs: Mapping[str, str]
+
+    @property
+    def main(self) -> str | None:
+        return self.refs.get(BRANCH)
+
+    @property
+    def ledger(self) -> str | None:
+        return self.refs.get(LEDGER_REF)
+
+
+class PostgresStore:
+    """Implements `ObjectStore` on the rows of one Home. Threads may share it.
+
+    Args:
+        database: the state of the service.
+        tenant: whose transactions these are.
+        home: the number of the Home.
+    """
+
+    def __init__(self, database: Database, tenant: str, home: int) -> None:
+        self._database = database
+        self.tenant = tenant
+        self.home = home
+        self._own = threading.local()
+        self._held: OrderedDict[str, GitObject] = OrderedDict()  # trees and commits: they hold no text of a note
+        self._size = 0
+        self._lock = threading.Lock()
+        self._writer = Writer()
+        self.seen: State | None = None  # what was read last
+
+    # Transactions
+
+    @contextmanager
+    def reading(self) -> Iterator[Cursor]:
+        """A transaction to read in, or the one that this thread has open."""
+        own: Cursor | None = getattr(self._own, "cursor", None)
+        if own is not None:
+            yield own
+            return
+        with self._database.read(self.tenant) as connection, answered():
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, psycopg.Connection)
+            yield driver.cursor(binary=True)
+
+    @contextmanager
+    def writing(self) -> Iterator[Cursor]:
+        """A transaction to write in; what this thread reads meanwhile, it reads in it."""
+        with self._database.begin(self.tenant) as connection, answered():
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, psycopg.Connection)
+            yield driver.cursor(binary=True)
+
+    @contextmanager
+    def within(self, cursor: Cursor) -> Iterator[None]:
+        """This thread reads in the transaction of `cursor` until the end."""
+        self._own.cursor = cursor
+        try:
+            yield
+        finally:
+            self._own.cursor = None
+
+    def state(self, cursor: Cursor, *, hold: bool = False) -> State:
+        """What holds now; with `hold` nobody else writes in the Home until the transaction ends."""
+        row = cursor.execute(_STATE.format(int(self.home), " FOR UPDATE" if hold else "")).fetchone()
+        if row is None:
+            raise RefMoved("The Home is not there any more.", remedy="Somebody has moved or removed it.")
+        state, seen = State(row[0], row[1], row[2], row[3] or {}), self.seen
+        if seen is None or (state.generation, state.seq) >= (seen.generation, seen.seq):
+            self.seen = state
+        return state
+
+    def look(self) -> State:
+        """What holds at this moment."""
+        with self.reading() as cursor:
+            return self.state(cursor)
+
+    # Objects
+
+    def put(self, objects: Sequence[GitObject]) -> object:
+        """Keeps the objects; nothing else is needed until a ref leads to them, since nothing is cleaned up."""
+        with self.writing() as cursor:
+            self.insert(cursor, objects)
+        return None
+
+    def insert(self, cursor: Cursor, objects: Sequence[GitObject]) -> None:
+        """Keeps the objects in the transaction of `cursor`."""
+        self.insert_rows(cursor, self._writer.rows(objects))
+        for item in objects:
+            self._keep(item)
+
+    def insert_rows(self, cursor: Cursor, rows: Sequence[Row]) -> None:
+        if rows:
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            cursor.execute(_INSERT, (self.home, *columns))
+
+    def undone(self) -> None:
+        """A transaction was not committed: what it wrote is not there."""
+        self._writer.forget()
+        with self._lock:
+            self._held.clear()
+            self._size = 0
+
+    def release(self, handle: object) -> None:
+        """Nothing is held."""
+
+    def sweep(self, *, alone: bool = False, holds: bool = True) -> None:
+        """Whoever is killed leaves nothing: a transaction is there as a whole or not at all."""
+
+    def get(self, name: str) -> GitObject | None:
+        start, colon, path = name.partition(":")
+        if start.endswith("^{tree}"):
+            commit = self.get(start.removesuffix("^{tree}"))
+            return self._one(trees.tree_of(commit)) if commit is not None and commit.kind == "commit" else None
+        found = self._one(start)
+        if not colon or found is None:
+            return found
+        if found.kind == "commit":
+            found = self._one(trees.tree_of(found))
+        for step in path.encode("utf-8", "surrogateescape").split(b"/") if path else ():
+            if found is None or found.kind != "tree":
+                return None
+            found = self._one(next((oid for _, entry, oid in read_tree(found.data) if entry == step), None))
+        return found
+
+    def _one(self, name: str | None) -> GitObject | None:
+        if name is None:
+            return None
+        return self.get_all([name])[0]
+
+    def get_many(self, names: Sequence[str]) -> Iterator[GitObject | None]:
+        for at in range(0, len(names), _AT_ONCE):
+            part = list(names[at : at + _AT_ONCE])
+            if all(set(name) <= _HEX for name in part):
+                yield from self.get_all(part)
+            else:
+                yield from map(self.get, part)
+
+    def get_all(self, names: Sequence[str]) -> list[GitObject | None]:
+        """The objects with these ids, whole or in short, in one question for all that are not at hand."""
+        with self._lock:
+            found = {name: self._held[name] for name in names if name in self._held}
+        missing = [name for name in dict.fromkeys(names) if name not in found and name != _EMPTY_TREE]
+        if missing:
+            with self.reading() as cursor:
+                ids = {name: self._id(cursor, name) for name in missing}
+                wanted = [oid for oid in ids.values() if oid is not None]
+                rows = {row.oid: row for row in self.rows(cursor, wanted)}
+            read = dict(zip(wanted, read_rows(rows, wanted), strict=True))
+            for name, oid in ids.items():
+                if oid is not None and (item := read[oid]) is not None:
+                    found[name] = item
+                    self._keep(item)
+        if _EMPTY_TREE in names:
+            found[_EMPTY_TREE] = GitObject("tree", b"", _EMPTY_TREE)
+        return [found.get(name) for name in names]
+
+    def rows(self, cursor: Cursor, names: Sequence[bytes]) -> list[Row]:
+        """The rows of these objects, and of what they are deltas against."""
+        cursor.execute(_OBJECTS, {"home": self.home, "names": list(names)})
+        return [Row(*row) for row in cursor.fetchall()]
+
+    def _id(self, cursor: Cursor, name: str) -> bytes | None:
+        if len(name) == 40 and set(name) <= _HEX:
+            return bytes.fromhex(name)
+        if not _SHORTEST <= len(name) < 40 or not set(name) <= _HEX:
+            return None
+        low, high = bytes.fromhex(name.ljust(40, "0")), bytes.fromhex(name.ljust(40, "f"))
+        query = "SELECT oid FROM memory_objects WHERE home = %s AND oid BETWEEN %s AND %s LIMIT 2"
+        found = cursor.execute(query, (self.home, low, high)).fetchall()
+        return found[0][0] if len(found) == 1 else None
+
+    def _keep(self, item: GitObject) -> None:
+        if item.kind not in ("tree", "commit"):
+            return
+        with self._lock:
+            if item.oid in self._held:
+                self._held.move_to_end(item.oid)
+                return
+            self._held[item.oid] = item
+            self._size += len(item.data)
+            while self._size > _HELD:
+                _, old = self._held.popitem(last=False)
+                self._size -= len(old.data)
+
+    # Refs
+
+    def ref(self, name: str) -> str | None:
+        """Where a ref stands, by what was read last of the Home; it is read anew with every snapshot."""
+        return (self.seen or self.look()).refs.get(name)
+
+    def move(self, moves: Sequence[RefMove]) -> None:
+        with self.writing() as cursor:
+            self.move_in(cursor, self.state(cursor, hold=True), moves)
+        self.seen = None
+
+    def move_in(self, cursor: Cursor, state: State, moves: Sequence[RefMove]) -> None:
+        """As `move`, in the transaction of `cursor`, which holds the Home in this state."""
+        for move in moves:
+            if state.refs.get(move.ref) != move.old:
+                raise RefMoved(
+                    f"{move.ref} has moved.", why=f"It stands on {state.refs.get(move.ref)} and not on {move.old}.",
+                    remedy="It is tried again by itself.",
+                )  # fmt: skip
+            if move.old is None:
+                query = (
+                    "INSERT INTO memory_refs (tenant, home, name, commit) VALUES (tenant(), %s, %s, %s)"
+                    " ON CONFLICT DO NOTHING"
+                )
+                values: tuple[object, ...] = (self.home, move.ref, move.new)
+            else:
+                query = "UPDATE memory_refs SET commit = %s WHERE home = %s AND name = %s AND commit = %s"
+                values = (move.new, self.home, move.ref, move.old)
+            if cursor.execute(query, values).rowcount != 1:
+                raise RefMoved(f"{move.ref} has moved.", remedy="It is tried again by itself.")
+
+    # What they lead to
+
+    def changes(self, old: str | None, new: str) -> list[TreeChange]:
+        return trees.changes(self.get_all, None if old is None else self._tree(old), self._tree(new))
+
+    def _tree(self, name: str) -> str | None:
+        (found,) = self.get_all([name])
+        return name if found is None or found.kind != "commit" else trees.tree_of(found)
+
+    def files(self, commit: str) -> Iterator[tuple[str, str]]:
+        root = self._tree(commit)
+        return trees.files(self.get_all, root) if root is not None else iter(())
+
+    def count(self, commit: str) -> int:
+        return sum(1 for _ in self.files(commit))
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        return trees.is_ancestor(self.get_all, old, new)
+
+    def erase(self, names: set[bytes], *, hints: Mapping[bytes, bytes], merge: Sequence[str]) -> int:  # noqa: ARG002
+        """Removes these objects; what stands as a delta against one of them is written whole before."""
+        with self.writing() as cursor:
+            return self.erase_in(cursor, names)
+
+    def erase_in(self, cursor: Cursor, names: set[bytes]) -> int:
+        gone = list(names)
+        query = "SELECT oid FROM memory_objects WHERE home = %s AND base = ANY(%s) AND oid <> ALL(%s)"
+        kept = [row[0] for row in cursor.execute(query, (self.home, gone, gone)).fetchall()]
+        for at in range(0, len(kept), _AT_ONCE):
+            part = kept[at : at + _AT_ONCE]
+            rows = {row.oid: row for row in self.rows(cursor, part)}
+            whole = Writer().rows(item for item in read_rows(rows, part) if item is not None)
+            update = "UPDATE memory_objects SET base = NULL, data = %s WHERE home = %s AND oid = %s"
+            cursor.executemany(update, [(row.data, self.home, row.oid) for row in whole])
+        cursor.execute("DELETE FROM memory_objects WHERE home = %s AND oid = ANY(%s)", (self.home, gone))
+        self.undone()
+        return len(kept)
+
+    def close(self) -> None:
+        self.undone()
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """The driver's errors as our own."""
+    try:
+        yield
+    except psycopg.IntegrityError as error:
+        raise Conflict("This exists already, or what it stands on is gone.", remedy="Read it again.") from error
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
+        raise HomeBusy("The Home is being written all the time.", why=str(error), remedy="Try again.") from error
+    except psycopg.Error as error:
+        raise unavailable(error) from error

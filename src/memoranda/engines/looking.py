@@ -11,7 +11,7 @@ from memoranda.index.newest import newest
 from memoranda.index.rows import NoteRow
 from memoranda.notes.belonging import belongs_to
 from memoranda.notes.ids import is_note_id
-from memoranda.operations.listing import is_head, still_kept, the_head
+from memoranda.operations.listing import head_at_hand, is_head, still_kept
 from memoranda.operations.open_home import OpenHome, first_found
 from memoranda.operations.space import Space
 from memoranda.trust.kept import ended
@@ -31,7 +31,8 @@ def found(own: Context, space: Space, item_id: str, *, exact: bool = False) -> t
             kept = {row.id for row in still_kept(home, home.indexes.catalog.component(item_id), own.now())}
             if exact:
                 return next((row for row in home.indexes.catalog.by_id(item_id) if row.id in kept), None)
-            head = the_head(home, item_id) if kept else None
+            # By the same state of the chain: what somebody writes meanwhile belongs to the next question.
+            head = head_at_hand(home, item_id) if kept else None
         return head if head is not None and head.id in kept else None
 
     pair = first_found(space.homes(), look) if is_note_id(item_id) else None

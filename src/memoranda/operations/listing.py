@@ -211,11 +211,12 @@ def the_head(home: OpenHome, note_id: str) -> NoteRow | None:
     Of a note that was edited since its review that is its last reviewed state.
     """
     home.indexes.catch_up()
-    return _the_head(home, note_id)
+    return head_at_hand(home, note_id)
 
 
 @undisturbed
-def _the_head(home: OpenHome, note_id: str) -> NoteRow | None:
+def head_at_hand(home: OpenHome, note_id: str) -> NoteRow | None:
+    """As `the_head`, by what the indexes know without looking again."""
     rows = home.indexes.catalog.component(note_id)
     if not rows:
         return None

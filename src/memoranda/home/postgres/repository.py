@@ -138,7 +138,7 @@ class PostgresRepository(Holding):
         """Takes note of what was read, and of what others have written and erased meanwhile."""
         self.keys.heard(state.lines)
         with self._seeing:
-            if state.generation != self._generation:
+            if state.generation > self._generation:
                 self._generation = renew(self.store, self.layout, self.erasures)
                 self.store.undone()
                 self._trees = {}
@@ -146,7 +146,7 @@ class PostgresRepository(Holding):
                 self._tidings.lose()
             self._tidings.follow(state)
             known: State | None = getattr(self, "_state", None)
-            if known is None or (state.generation, state.seq) >= (known.generation, known.seq):
+            if known is None or state.mark >= known.mark:
                 self._state = state
 
     def snapshot(self) -> Snapshot:
@@ -470,7 +470,9 @@ class PostgresRepository(Holding):
             self._making.end()
             self._streak.follow(made)
             self._group = made
-            self._state = self.store.seen = state
+            self.store.saw(state)
+            if state.mark >= self._state.mark:
+                self._state = state
             self._tidings.wrote(group.records, state, group.contents, group.blobs)
 
     def may_append(self, path: str) -> bool:  # noqa: ARG002

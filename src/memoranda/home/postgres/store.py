@@ -47,7 +47,7 @@ ON CONFLICT DO NOTHING
 _STATE = """
 SELECT seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
   (SELECT jsonb_object_agg(name, commit) FROM memory_refs WHERE memory_refs.home = memory_homes.home)
-FROM memory_homes WHERE home = {}{}
+FROM memory_homes WHERE home = %s
 """
 
 Cursor = psycopg.Cursor[Any]
@@ -61,6 +61,11 @@ class State(NamedTuple):
     generation: int
     lines: int
     refs: Mapping[str, str]
+
+    @property
+    def mark(self) -> tuple[int, int]:
+        """Grows with every write and every erasing."""
+        return self.generation, self.seq
 
     @property
     def main(self) -> str | None:
@@ -124,13 +129,20 @@ class PostgresStore:
 
     def state(self, cursor: Cursor, *, hold: bool = False) -> State:
         """What holds now; with `hold` nobody else writes in the Home until the transaction ends."""
-        row = cursor.execute(_STATE.format(int(self.home), " FOR UPDATE" if hold else "")).fetchone()
+        if hold:  # by a statement of its own: what the next one sees is as new as the moment in which it is held
+            cursor.execute("SELECT FROM memory_homes WHERE home = %s FOR UPDATE", (self.home,))
+        row = cursor.execute(_STATE, (self.home,)).fetchone()
         if row is None:
             raise RefMoved("The Home is not there any more.", remedy="Somebody has moved or removed it.")
-        state, seen = State(row[0], row[1], row[2], row[3] or {}), self.seen
-        if seen is None or (state.generation, state.seq) >= (seen.generation, seen.seq):
-            self.seen = state
+        state = State(row[0], row[1], row[2], row[3] or {})
+        self.saw(state)
         return state
+
+    def saw(self, state: State) -> None:
+        """What a thread has read, or has written; what is newer than that stays."""
+        with self._lock:
+            if self.seen is None or state.mark >= self.seen.mark:
+                self.seen = state
 
     def look(self) -> State:
         """What holds at this moment."""

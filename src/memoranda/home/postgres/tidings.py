@@ -57,9 +57,11 @@ class Tidings:
     def wrote(
         self, records: Sequence[Record], state: State, contents: Mapping[str, bytes], blobs: Mapping[str, str | None]
     ) -> None:
-        """These records are committed, by this node."""
-        known, self._state = self._state, state
-        if known is None or known.seq + len(records) != state.seq:
+        """These records are committed, by this node; another of its threads may have met them already."""
+        known = self._state
+        if known is None or state.seq > known.seq:
+            self._state = state
+        if self._records and self._records[-1].seq + 1 != records[0].seq:
             self._records.clear()
             self._size = 0
         for record in records:
@@ -70,7 +72,8 @@ class Tidings:
         for path, data in contents.items():
             self.journal = (path, blobs.get(path), data)
         for record in records:
-            self._tell(record)
+            if known is None or record.seq > known.seq:
+                self._tell(record)
 
     def ahead(self, seq: int, last: int) -> list[Record] | None:
         """The records behind `seq` up to the newest, `last`; None when some of them are not at hand."""

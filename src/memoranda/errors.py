@@ -37,6 +37,7 @@ MemorandaError
 ├── CheckFailed             exit 1   409  memory_check_failed
 └── Unavailable             exit 6   503  memory_unavailable
     ├── EngineUnavailable            502  memory_engine_unavailable
+    │   └── OutcomeUnknown                memory_engine_unavailable
     ├── ComponentUnavailable              memory_component_unavailable
     ├── HomeDamaged                       memory_home_damaged
     ├── HomeFormatUnknown                 memory_home_format_unknown
@@ -385,7 +386,8 @@ class CheckFailed(MemorandaError):
 class Unavailable(MemorandaError):
     """Something needed is missing, damaged or does not answer.
 
-    `asked` is False where it certainly was not asked; `retry_after` says in how many seconds it will be.
+    `asked` is False where it certainly was not asked, or has said that it did nothing; `finished` where it has
+    answered, so that nothing more will come of it; `retry_after`: in how many seconds it will be asked again.
     """
 
     code = "memory_unavailable"
@@ -393,6 +395,7 @@ class Unavailable(MemorandaError):
     status = 503
     title = "Unavailable"
     asked = True
+    finished = False
     retry_after: float | None = None
 
     def problem(self) -> dict[str, object]:
@@ -407,6 +410,18 @@ class EngineUnavailable(Unavailable):
     code = "memory_engine_unavailable"
     status = 502
     title = "The engine does not answer"
+
+
+class OutcomeUnknown(EngineUnavailable):
+    """An engine did not say whether it has kept the item `item_id`, and could not be asked. Reading it settles that."""
+
+    def __init__(self, what: str, *, item_id: str, why: str = "", remedy: str = "") -> None:
+        super().__init__(what, why=why, remedy=remedy)
+        self.item_id = item_id
+
+    def problem(self) -> dict[str, object]:
+        """The problem document, with the id of the item."""
+        return {**super().problem(), "item_id": self.item_id}
 
 
 class ComponentUnavailable(Unavailable):

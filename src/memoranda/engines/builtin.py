@@ -273,7 +273,7 @@ class Builtin:
             items = items_of(home.indexes.catalog, rows, self._instance, places, own.now())
         for row, item in zip(rows, items, strict=True):
             if (data := home.repository.blob(row.blob)) is not None:
-                yield Given(row, data, item)
+                yield Given(row.id, row.path, data, item)
 
     def review(
         self, context: Context, where: OperationContext, item_id: str, verdict: Literal["accept", "reject"], *,

@@ -32,19 +32,21 @@ class Company:
     """The sessions of one service."""
 
     def __init__(self, homes: Homes) -> None:
-        self._homes = homes
+        self.homes = homes
 
     def met(self, context: Context, where: OperationContext) -> Met | None:
         """What the session of this call has met by now; None where it has met nothing and no Home was made yet."""
         own = circumstances(context, where)
-        with self._homes.reading(own, where.tenant, where.project, ()) as space:
+        with self.homes.reading(own, where.tenant, where.project, ()) as space:
             homes = space.homes()
             return space.met(own, homes[0]) if homes else None
 
     def hides(self, context: Context, where: OperationContext) -> bool:
         """Whether words from outside are kept from this caller: a session that has met none. A person sees all."""
-        if context.person:
-            return False
+        return not context.person and self.withholds(context, where)
+
+    def withholds(self, context: Context, where: OperationContext) -> bool:
+        """Whether a recall only points to words from outside: to a session that has met none, whoever asks."""
         met = self.met(context, where)
         return met is None or not met.taint
 
@@ -56,7 +58,7 @@ class Company:
         if context.person or not (roots or private):
             return
         own = circumstances(context, where)
-        with self._homes.reading(own, where.tenant, where.project, (), write="project") as space:
+        with self.homes.reading(own, where.tenant, where.project, (), write="project") as space:
             sessions = space.one().sessions
             if roots:
                 sessions.raise_taint(own, sorted(roots))
@@ -66,14 +68,14 @@ class Company:
     def permit(self, context: Context, where: OperationContext, operation: str, scope: str | None) -> None:
         """RuleOfTwo when the session has met too much to do this."""
         own = circumstances(context, where)
-        with self._homes.reading(own, where.tenant, where.project, ()) as space:
+        with self.homes.reading(own, where.tenant, where.project, ()) as space:
             for home in space.homes()[:1]:
                 permitted(own, home, space.met(own, home), operation, scope, {})
 
     def stamp(self, context: Context, where: OperationContext, sources: Sequence[str]) -> Taint:
         """What is written now with these sources is stamped with: its session's taint, and what its sources bring."""
         own = circumstances(context, where)
-        with self._homes.reading(own, where.tenant, where.project, ()) as space:
+        with self.homes.reading(own, where.tenant, where.project, ()) as space:
             homes = space.homes()
             taint = space.met(own, homes[0]).taint if homes else CLEAN
             return taint | taint_of_sources(homes, sources) if sources else taint

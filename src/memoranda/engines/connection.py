@@ -93,7 +93,24 @@ class Connection:
                 )
                 refused.asked = False
                 raise refused
-        return Answer(reply.status, self.target().answer(reply) if reply.body else None)
+        return self._read(reply)
+
+    def public(self, method: str, path: str, *, query: Mapping[str, str] | None = None) -> Answer:
+        """One call in nobody's name, and so without a key."""
+        reply = self._sent("", method, path, query, None, None, {}, None)
+        return self._read(reply)
+
+    def _read(self, reply: Reply) -> Answer:
+        """What was said. An error may come from whatever stands before the engine, and need not be JSON."""
+        if not reply.body:
+            return Answer(reply.status, None)
+        try:
+            return Answer(reply.status, self.target().answer(reply))
+        except EngineUnavailable as error:
+            if reply.status >= 400:
+                return Answer(reply.status, None)
+            error.finished = True
+            raise
 
     def _asked(
         self, tenant: str | None, method: str, path: str, query: Mapping[str, str] | None, json: Any,
@@ -102,11 +119,16 @@ class Connection:
     ) -> Reply:  # fmt: skip
         found = self._keyring.of(tenant)
         reference, own = ("", {}) if found is None else (found[0], dict(authorized(found[1])))
+        return self._sent(reference, method, path, query, json, content, {**(headers or {}), **own}, timeout)
+
+    def _sent(
+        self, reference: str, method: str, path: str, query: Mapping[str, str] | None, json: Any,
+        content: bytes | None, headers: Mapping[str, str], timeout: float | None,
+    ) -> Reply:  # fmt: skip
         try:
             return self.target(reference).request(
-                method, path, query=query, json=json, content=content, headers={**(headers or {}), **own},
-                timeout=timeout,
-            )  # fmt: skip
+                method, path, query=query, json=json, content=content, headers=headers, timeout=timeout
+            )
         except ConfigRefused as error:
             unsafe = EngineUnavailable(
                 f"The engine {self.instance} may not be called.", why=f"{error.what} {error.why}", remedy=error.remedy
@@ -116,11 +138,13 @@ class Connection:
 
     def odd(self, answer: Answer, why: str = "") -> EngineUnavailable:
         """The error for an answer that the engine should not have given; the engine's own words are not repeated."""
-        return EngineUnavailable(
+        error = EngineUnavailable(
             f"The engine {self.instance} gave no answer that can be used.",
             why=why or f"It answered with status {answer.status}.",
             remedy="Look at the engine's health, then try again.",
         )
+        error.finished = True
+        return error
 
 
 def _api_key(secret: Secret) -> Mapping[str, str]:

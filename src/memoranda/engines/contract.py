@@ -131,6 +131,14 @@ class Health(Model):
     latency_ms: float | None = None
 
 
+class Check(Model):
+    """What was found out about an instance when it was declared; `ok` is None where it could not be."""
+
+    name: Literal["reachable", "authenticated", "version", "access_control"]
+    ok: bool | None
+    detail: str = ""
+
+
 # Memories
 
 

@@ -25,7 +25,6 @@ from memoranda.home.keys import Keys
 from memoranda.home.layout import MARKER
 from memoranda.home.plain_git import plain_git
 from memoranda.index.feeding import RECORDS
-from memoranda.index.rows import NoteRow
 from memoranda.notes.belonging import belongs_to
 from memoranda.notes.journal import day_of, is_journal_path, parse_journal
 from memoranda.notes.model import read_note
@@ -51,9 +50,10 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One note that is given out: its row, the exact bytes of its file, and what it is to the contract."""
+    """One note that is given out: its id, path and exact bytes, and what it is to the contract."""
 
-    row: NoteRow
+    id: str
+    path: str
     data: bytes
     item: Item
 
@@ -66,7 +66,7 @@ def manifest_of(context: Context, places: Collection[Place], notes: Sequence[tup
         "count": len(notes),
         "notes": [
             {
-                "id": given.row.id, "path": path, "scope": given.item.scope, "owner": given.item.owner,
+                "id": given.id, "path": path, "scope": given.item.scope, "owner": given.item.owner,
                 "sha256": hashlib.sha256(given.data).hexdigest(),
             }
             for path, given in notes
@@ -96,9 +96,9 @@ def _apart(notes: Sequence[Given]) -> Iterator[tuple[str, Given]]:
     """Each with a path of its own: two Homes may have used the same one."""
     taken: set[str] = set()
     for given in notes:
-        path, n = given.row.path, 2
+        path, n = given.path, 2
         while path.casefold() in taken:
-            path, n = f"{given.row.path.removesuffix('.md')}~{n}.md", n + 1
+            path, n = f"{given.path.removesuffix('.md')}~{n}.md", n + 1
         taken.add(path.casefold())
         yield path, given
 
@@ -115,7 +115,7 @@ def _zipped(root: Path) -> bytes:
 
 def as_lines(context: Context, places: Collection[Place], notes: Sequence[Given]) -> Exported:
     """NDJSON: the manifest, then each memory, one JSON object a line; `type` says which is which."""
-    manifest = manifest_of(context, places, [(given.row.path, given) for given in notes])
+    manifest = manifest_of(context, places, [(given.path, given) for given in notes])
     lines = [json.dumps({"type": "manifest", "manifest": manifest}, ensure_ascii=False)]
     lines += [
         json.dumps({"type": "memory", "item": given.item.model_dump(mode="json")}, ensure_ascii=False)

@@ -8,9 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from memoranda.engines.company import Shown
-from memoranda.engines.contract import Item
+from memoranda.engines.contract import Item, OperationContext
+from memoranda.engines.exporting import Given
+from memoranda.engines.naming import project_of
 from memoranda.engines.records import Record, Records
 from memoranda.notes.chains import Chains
+from memoranda.notes.model import Note, write_note
+from memoranda.notes.paths import file_name, folder_for, title_of
 from memoranda.notes.times import Interval, format_instant, parse_instant
 from memoranda.trust.labels import Root, State, Taint, note_state
 from memoranda.values import dataclass
@@ -25,6 +29,14 @@ class Words:
     content: str
     subject: str | None = None
     sources: tuple[str, ...] = ()
+
+
+def readable(record: Record, where: OperationContext) -> bool:
+    """Whether an item lies in a place that this context reads."""
+    return any(
+        (record.scope, record.owner, record.project) == (place.scope, place.owner, project_of(where, place) or "")
+        for place in where.reads
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,14 @@ class Standing:
             return False
         begun = self.held.start is None or self.held.start <= at
         return begun and (self.record.kind == "episodic" or self.held.end is None or at < self.held.end)
+
+    def visible(self, now: datetime, as_of: datetime | None, known_at: datetime | None) -> bool:
+        """Whether a question about these times may be answered with it; with none it is about now, and looser."""
+        if known_at is not None and parse_instant(self.record.created_at) > known_at:
+            return False
+        if as_of is not None:
+            return self.holds(as_of)
+        return not self.after or self.holds(now)  # its successor has not taken over yet
 
     @property
     def etag(self) -> str:
@@ -113,10 +133,30 @@ def _standing(
     after: tuple[str, ...] = ()
     held: Interval | None = Interval(_time(record.valid_from), _time(record.valid_to))
     if chain is not None:
-        if not chain.is_head(record.id):
+        if record.id not in chain.heads_of(record.id, known_at):
             after = chain.successors(record.id)
         held = chain.effective(record.id, known_at)
     return Standing(record, words, trust, taint, content_hash, after, held)
+
+
+def as_note(one: Standing, now: datetime) -> Given:
+    """An item as a note that anybody can read: the file that builtin would have made of it."""
+    record, words = one.record, one.words
+    owner = _OWNER.get(record.scope)
+    note = Note(
+        record.id, kind=record.kind, subject=words.subject, scope=record.scope,
+        owner={} if owner is None else {owner: record.owner}, valid_from=_time(record.valid_from),
+        valid_to=_time(record.valid_to), confidence=record.confidence, origin=record.origin, taint=one.taint.labels,
+        classification=record.classification, retention_days=record.retention_days, retention_class=None,
+        legal_hold=record.legal_hold, generated=record.generated, sources=words.sources, supersedes=record.supersedes,
+        body=words.content,
+    )  # fmt: skip
+    at = parse_instant(record.created_at)
+    path = f"{folder_for(words.subject, at)}/{file_name(title_of(words.content), record.id)}"
+    return Given(record.id, path, write_note(note, at.replace(microsecond=0), words.sources), one.item(now))
+
+
+_OWNER = {"user": "user", "agent": "agent", "shared_agents": "agent", "project": "project", "team": "team"}
 
 
 def _time(text: str | None) -> datetime | None:

@@ -29,6 +29,11 @@ class Named:
     namespace: str
     place: str
 
+    @property
+    def beside(self) -> Named:
+        """Where the place's originals lie, which no question finds."""
+        return Named(self.namespace, f"{self.namespace}:original:{self.place.partition(':')[2]}")
+
     def agent(self, agent: str) -> str:
         """An agent's identifier in this namespace."""
         return f"{self.namespace}:agent:{agent}"
@@ -69,8 +74,13 @@ def project_of(where: OperationContext, place: Place) -> str | None:
     return where.project if home_of(place.scope) == "project" else None
 
 
+def named_of(namespace: str, scope: str, owner: str) -> Named:
+    """A place as it was written to under this prefix."""
+    return Named(namespace, f"{namespace}:{scope}:{owner}")
+
+
 def _named(prefix: str, place: Place) -> Named:
-    return Named(prefix, f"{prefix}:{place.scope}:{place.owner}")
+    return named_of(prefix, place.scope, place.owner)
 
 
 def _prefix(key: bytes, instance: str, tenant: str, project: str | None) -> str:

@@ -105,8 +105,8 @@ class Record:
         )  # fmt: skip
 
     def due(self, now: datetime) -> bool:
-        """Whether it is past its retention: it is hidden from then on, whether it was removed yet or not."""
-        return self.due_at is not None and not self.legal_hold and self.due_at <= moment(now)
+        """Whether it is past its retention: it is hidden from then on, whether it was removed yet, or is held."""
+        return self.due_at is not None and self.due_at <= moment(now)
 
 
 def moment(t: datetime) -> str:
@@ -147,17 +147,19 @@ class Records:
             connection.execute(_one(tenant, item_id).values(**values))
 
     def keep(self, kept: Record, others: Sequence[Record] = ()) -> None:
-        """The engine has it (and `others`, that were made with it): from now on it stands in its chain.
+        """The engine has it: from now on it stands in its chain. `others` are what a model made of it: new rows.
 
         ChainConflict when somebody else superseded the same meanwhile; nothing was changed then.
         """
         with self._database.begin(kept.tenant) as connection:
             if kept.supersedes:
                 self._join_chains(connection, kept)
-            for record in (kept, *others):
-                connection.execute(
-                    _one(record.tenant, record.id).values(state="kept", record=record.record, chain=record.chain)
-                )
+            connection.execute(_one(kept.tenant, kept.id).values(state="kept", record=kept.record, chain=kept.chain))
+            if others:
+                connection.execute(engine_items.insert(), [_values(replace(other, state="kept")) for other in others])
+            if kept.believed and kept.supersedes:  # what was made of the former ones holds no more than they do
+                made = update(engine_items).where(_T.tenant == kept.tenant, _T.original.in_(kept.supersedes))
+                connection.execute(made.values(recalled=False, head=False))
             _set_heads(connection, kept.tenant, kept.instance, kept.chain)
 
     def _join_chains(self, connection: Connection, kept: Record) -> None:
@@ -174,7 +176,7 @@ class Records:
             connection.execute(move.where(_T.chain.in_(chains)).values(chain=kept.chain))
 
     def decide(self, record: Record, verdict: str, at: str) -> None:
-        """A person's verdict on the content that the row stands for; what it supersedes follows from it.
+        """A person's verdict on the content with this row's hash; what it supersedes follows from it.
 
         ChainConflict when to accept it would give its chain a second head.
         """
@@ -182,9 +184,8 @@ class Records:
         with self._database.begin(record.tenant) as connection:
             if decided.believed and not record.believed and record.supersedes:
                 self._join_chains(connection, decided)
-            connection.execute(
-                _one(record.tenant, record.id).values(verdict=verdict, verdict_on=record.content_hash, updated_at=at)
-            )
+            told = {"verdict": verdict, "verdict_on": record.content_hash, "content_hash": record.content_hash}
+            connection.execute(_one(record.tenant, record.id).values(**told, updated_at=at))
             _set_heads(connection, record.tenant, record.instance, record.chain)
 
     def end(self, tenant: str, item_ids: Iterable[str], at: str, *, tombstone: bool = True) -> None:
@@ -279,16 +280,16 @@ class Records:
         with self._database.read(tenant) as connection:
             return _rows(connection, tenant, instance, _T.original.in_(originals), _T.state != "gone")
 
-    def due(self, tenant: str, now: datetime, limit: int = 1000) -> list[Record]:
-        """What is past its retention and still there."""
+    def due(self, tenant: str, instance: str, now: datetime, limit: int = 1000) -> list[Record]:
+        """What is past its retention, still there, and not held."""
         mine = [_T.state == "kept", _T.due_at <= moment(now), _T.legal_hold.is_(False)]
         with self._database.read(tenant) as connection:
-            return _rows(connection, tenant, None, *mine, limit=limit)
+            return _rows(connection, tenant, instance, *mine, limit=limit)
 
-    def pending(self, tenant: str, before: str, limit: int = 1000) -> list[Record]:
+    def pending(self, tenant: str, instance: str, before: str, limit: int = 1000) -> list[Record]:
         """Writes of which it is not known whether the engine has taken them, begun before this time."""
         with self._database.read(tenant) as connection:
-            return _rows(connection, tenant, None, _T.state == "pending", _T.created_at < before, limit=limit)
+            return _rows(connection, tenant, instance, _T.state == "pending", _T.created_at < before, limit=limit)
 
 
 def _in(where: OperationContext, places: Sequence[Place]) -> Any:
@@ -297,7 +298,7 @@ def _in(where: OperationContext, places: Sequence[Place]) -> Any:
 
 
 def _not_due(now: datetime) -> Any:
-    return or_(_T.due_at.is_(None), _T.legal_hold.is_(True), _T.due_at > moment(now))
+    return or_(_T.due_at.is_(None), _T.due_at > moment(now))
 
 
 def _one(tenant: str, item_id: str) -> Any:

@@ -134,9 +134,8 @@ class Mem0Server:
 
     def _delete(self, id: str) -> None:
         row = self.rows.pop(id)
-        self.history.setdefault(id, []).append(
-            {"memory_id": id, "event": "DELETE", "old_memory": row["memory"], "new_memory": None}
-        )
+        gone = {"memory_id": id, "event": "DELETE", "old_memory": row["memory"], "new_memory": None}
+        self.history.setdefault(id, []).append(gone)
 
     def _delete_all(self, _: Asked, query: dict[str, str]) -> Answer:
         filters = {name: query[name] for name in _IDS if name in query}

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from memoranda.context import Context
 from memoranda.engines.contract import (
@@ -39,6 +39,7 @@ from memoranda.engines.homes import Homes
 from memoranda.engines.items import items_of, scored_of
 from memoranda.engines.looking import changed, found, heads, in_place, keyset, missing, refuse_other_state
 from memoranda.engines.placing import circumstances, home_of, places_of, written_place
+from memoranda.engines.provider import Lasted
 from memoranda.engines.ruling import Ruled, end_sessions, hold_chain
 from memoranda.errors import ChainConflict, Conflict, EngineUnavailable, Forbidden, InvalidInput, NotFound
 from memoranda.index.rows import NoteRow
@@ -56,16 +57,6 @@ from memoranda.operations.space import Space
 from memoranda.trust.labels import Root
 from memoranda.trust.standing import trust_of
 from memoranda.values import replace
-
-
-class Lasted(NamedTuple):
-    """One item of a chain: whether it holds now, and from when until when it held; None for an open end."""
-
-    item: Item
-    head: bool
-    held_from: str | None
-    held_to: str | None
-
 
 INSTANCE = "builtin"
 _BUDGET = 100_000  # tokens of an answer, when nobody says how many
@@ -164,7 +155,10 @@ class Builtin:
 
     # Writing
 
-    def remember(self, context: Context, where: OperationContext, new: RememberRequest) -> Item:
+    def remember(
+        self, context: Context, where: OperationContext, new: RememberRequest, *,
+        infer: bool = False,  # noqa: ARG002 - there is no model here
+    ) -> Item:  # fmt: skip
         """One note. What it supersedes lies in the same place; another is as unknown as one that is not there."""
         text, place = written_place(where)
         places = {**places_of(where), text: place}

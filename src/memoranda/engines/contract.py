@@ -228,8 +228,8 @@ class Item(Model):
     retention_days: int | None = None
     legal_hold: bool = False
     etag: str = ""
-    content_withheld: bool = Field(False, description="The injection filter blocks its words for agents.")
-    generated: bool = Field(False, description="A model made it; `sources` says from what.")
+    content_withheld: bool = Field(default=False, description="The injection filter blocks its words for agents.")
+    generated: bool = Field(default=False, description="A model made it; `sources` says from what.")
 
 
 class ScoredItem(Item):
@@ -257,6 +257,7 @@ class Coverage(Model):
     blocked: int = 0
     withheld: tuple[Pointer, ...] = ()
     notices: tuple[str, ...] = ()
+    failed: tuple[str, ...] = Field(default=(), description="The engines that did not answer; the rest is what came.")
 
 
 class Found(Model):

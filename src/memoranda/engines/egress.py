@@ -69,6 +69,17 @@ def within(seconds: float) -> Iterator[None]:
         _until.reset(token)
 
 
+@contextmanager
+def no_later_than(seconds: float) -> Iterator[None]:
+    """Calls inside end in so many seconds, or earlier where there is an earlier deadline."""
+    until, ends = _until.get(), time.monotonic() + seconds
+    token = _until.set(ends if until is None else min(until, ends))
+    try:
+        yield
+    finally:
+        _until.reset(token)
+
+
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
     """What holds for every call. `environment` is development, staging or production; any other word is production.

@@ -16,7 +16,6 @@ from typing import Literal
 
 from memoranda.context import Context
 from memoranda.engines.announced import ANNOUNCED
-from memoranda.engines.builtin import Lasted
 from memoranda.engines.contract import (
     CapabilityDocument,
     Check,
@@ -46,7 +45,9 @@ from memoranda.engines.mem0_rows import is_ours, words_of
 from memoranda.engines.mem0_writing import Kept, Writing, ours
 from memoranda.engines.naming import Named
 from memoranda.engines.outside import Outside
+from memoranda.engines.provider import Lasted
 from memoranda.engines.records import Record, moment
+from memoranda.engines.ruling import Ruled
 from memoranda.engines.together import together
 from memoranda.errors import CapabilityUnsupported, ChainConflict, Unavailable
 from memoranda.notes.times import parse_instant
@@ -231,6 +232,27 @@ class Mem0:
         ]
         stands = iter(standings(self._outside.records, [p for p in pairs if p], context.now(), known_at))
         return [None if pair is None else next(stands) for pair in pairs]
+
+    def place_of(self, where: OperationContext, item_id: str) -> tuple[str, str]:
+        """Where a list goes on behind this item."""
+        row = self._outside.records.get(where.tenant, self.instance, item_id)
+        return (row.created_at if row is not None else "", item_id)
+
+    def hold(
+        self, context: Context, where: OperationContext, item_id: str, what: Literal["set", "release"], *,
+        reason: str,  # noqa: ARG002 - the audit knows that there was one
+    ) -> Ruled:  # fmt: skip
+        """Holds the whole chain of an item or releases it, wherever it lies in this project and tenant.
+
+        Whoever asks is an officer, which was found out above, and is given no word of it. NotFound.
+        """
+        row = self._outside.records.get(where.tenant, self.instance, item_id)
+        if row is None or row.state != "kept" or row.project not in ("", where.project):
+            raise missing()
+        chain = self._outside.records.chain(row)
+        ids = [one.id for one in chain]
+        self._outside.records.hold(where.tenant, ids, what == "set", moment(context.now()))
+        return Ruled(tuple(ids), tuple(ids) if what == "set" else ())
 
     def history(self, context: Context, where: OperationContext, item_id: str) -> tuple[Lasted, ...]:
         """The chain of an id, oldest first."""

@@ -229,20 +229,20 @@ class Writing:
         self, record: Record, named: Named, error: Unavailable, *, beside: bool
     ) -> list[tuple[str, str]]:  # fmt: skip
         at = named if record.recalled or beside else named.beside
+        asked = False
         with within(_SETTLING):
             for wait in (0.0, *_WAITS) if error.asked else ():
                 threading.Event().wait(wait)
                 try:
                     there = self._routes.stored(record.tenant, at, record.id)
                 except Unavailable:
-                    raise self._unknown(record, error) from error
+                    continue
                 if there:
                     return [(memory.id, memory.text) for memory in there]
-                if error.finished:
+                if asked := error.finished:
                     break
-            else:
-                if error.asked:
-                    raise self._unknown(record, error) from error
+            if error.asked and not asked:
+                raise self._unknown(record, error) from error
             self._undone(record, beside=beside)
         raise error
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from memoranda.context import Context
 from memoranda.engines.contract import (
@@ -26,6 +27,16 @@ from memoranda.engines.contract import (
     Scope,
     UpdateRequest,
 )
+from memoranda.engines.exporting import Exported
+
+
+class Lasted(NamedTuple):
+    """One item of a chain: whether it holds now, and from when until when it held; None for an open end."""
+
+    item: Item
+    head: bool
+    held_from: str | None
+    held_to: str | None
 
 
 class MemoryEngine(Protocol):
@@ -49,8 +60,8 @@ class MemoryEngine(Protocol):
 
     def health(self, context: Context) -> Health: ...
 
-    def remember(self, context: Context, where: OperationContext, new: RememberRequest) -> Item:
-        """Keeps `new` at `where.writes`; durable when it returns."""
+    def remember(self, context: Context, where: OperationContext, new: RememberRequest, *, infer: bool = False) -> Item:
+        """Keeps `new` at `where.writes`; durable when it returns. `infer`: the engine's model extracts facts."""
         ...
 
     def recall(self, context: Context, where: OperationContext, asked: RecallRequest) -> Found:
@@ -80,6 +91,24 @@ class MemoryEngine(Protocol):
 
     def purge(self, context: Context, where: OperationContext) -> Purged:
         """Everything at `where.writes` that is not held."""
+        ...
+
+    def history(self, context: Context, where: OperationContext, item_id: str) -> tuple[Lasted, ...]:
+        """The chain of an id, oldest first."""
+        ...
+
+    def export(
+        self, context: Context, where: OperationContext, scopes: Sequence[Scope], form: str, *,
+        passes: Callable[[tuple[Item, ...]], Sequence[bool]] | None = None,
+    ) -> Exported:  # fmt: skip
+        """What may be read of these scopes (none: all that may be read), as files."""
+        ...
+
+    def review(
+        self, context: Context, where: OperationContext, item_id: str, verdict: Literal["accept", "reject"], *,
+        comment: str, reviewer: str, if_match: str | None,
+    ) -> Item:  # fmt: skip
+        """A person's verdict on the exact content of the head."""
         ...
 
 

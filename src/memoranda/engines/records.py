@@ -201,6 +201,13 @@ class Records:
                 else:
                     connection.execute(delete(engine_items).where(mine))
 
+    def hold(self, tenant: str, item_ids: Sequence[str], held: bool, at: str) -> None:
+        """Puts these under legal hold, or releases them."""
+        with self._database.begin(tenant) as connection:
+            for some in _parts(item_ids):
+                mine = update(engine_items).where(_T.tenant == tenant, _T.id.in_(some))
+                connection.execute(mine.values(legal_hold=held, updated_at=at))
+
     def lift(self, tenant: str, item_ids: Iterable[str]) -> None:
         """What kept these words out does so no more: a person remembers them again."""
         self.end(tenant, item_ids, "", tombstone=False)

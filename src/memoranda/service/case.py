@@ -100,8 +100,9 @@ class Case:
         )  # fmt: skip
 
     def event(
-        self, *, outcome: Outcome | None = None, code: str | None = None, operation: str | None = None
-    ) -> AuditEvent:
+        self, *, outcome: Outcome | None = None, code: str | None = None, operation: str | None = None,
+        engine: str | None = None,
+    ) -> AuditEvent:  # fmt: skip
         """What the audit is told: names, ids and codes; never a word of what was asked or kept."""
         identity, where = self.caller.identity, self.known_where
         agent = self.known_agent
@@ -116,7 +117,7 @@ class Case:
             scope=where.scope if where else self.scope,
             team=where.team if where else None,
             actor=credential(identity),
-            engine=self.known_instance.engine_instance if self.known_instance else None,
+            engine=engine or (self.known_instance.engine_instance if self.known_instance else None),
             decision=None if self.decision is None else "allow" if self.decision.allow else "deny",
             outcome=outcome,
             code=code,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import KNOWLEDGE, OperationContext, PolicyVersion
 from memoranda.engines.homes import Homes
+from memoranda.engines.hybrid import Hybrid
+from memoranda.engines.mem0 import Mem0
 from memoranda.engines.provider import MemoryEngine
 from memoranda.governance.audit import Audit
 from memoranda.governance.credentials import Credentials
@@ -27,6 +29,10 @@ from memoranda.governance.replays import Replays
 if TYPE_CHECKING:
     from memoranda.home.keys import Keys
     from memoranda.state.database import Database
+
+
+# What asks Cognee too, with `hybrid`.
+_OF_ALL = frozenset(("recall", "search", "purge", "forget"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,28 @@ class Desk:
             instance = current.mem0_instance if current.engine == "mem0" else current.cognee_instance
         return instance or current.engine
 
-    def engine(self, instance: str) -> MemoryEngine:
-        """The engine of an instance; EngineUnavailable when it cannot be reached from here."""
-        return self.builtin if instance == BUILTIN else self.engine_of(instance)
+    def instances_for(self, current: PolicyVersion, capability: str, where: OperationContext) -> tuple[str, ...]:
+        """All instances that an operation touches, but builtin where it only keeps the memory of sessions."""
+        first = self.instance_for(current, capability, where)
+        second = current.cognee_instance or "cognee"
+        if current.engine == "hybrid" and first != BUILTIN and capability in _OF_ALL and first != second:
+            return first, second
+        return (first,)
+
+    def engine(self, current: PolicyVersion, instance: str, capability: str) -> MemoryEngine:
+        """The engine that serves an operation; EngineUnavailable when it cannot be reached from here.
+
+        Beside Mem0 stands builtin with the memory of sessions, and with `hybrid` Cognee with knowledge.
+        """
+        if instance == BUILTIN:
+            return self.builtin
+        engine = self.engine_of(instance)
+        if capability in KNOWLEDGE or not isinstance(engine, Mem0):
+            return engine
+        knowledge = None
+        if current.engine == "hybrid" and capability in _OF_ALL:
+            knowledge = self.engine_of(current.cognee_instance or "cognee")
+        return Hybrid(engine, self.builtin, knowledge)
 
     def close(self) -> None:
         """Closes everything, each part whatever became of the others; once, however often it is called."""

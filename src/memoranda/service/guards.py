@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memoranda.engines.contract import CLASSIFICATION_ORDER, ISOLATIONS, OperationContext, Policy
+from memoranda.engines.contract import CLASSIFICATION_ORDER, ISOLATIONS, InstanceCapabilities, OperationContext, Policy
 from memoranda.errors import (
     CapabilityUnsupported,
     ClassificationRefused,
@@ -157,7 +157,7 @@ def capable(case: Case) -> None:
             why=f"Its policy chooses {current.engine}.",
             remedy="Use what `GET /v1/memory/engines/{engine_id}/capabilities` lists, or choose another engine.",
         )
-    if current.policy.infer and case.operation == "remember" and told.provider == "builtin":
+    if current.policy.infer and case.operation == "remember" and current.engine == "builtin":
         raise CapabilityUnsupported(
             "builtin extracts no facts: it has no language model.",
             why="The agent's policy has `infer` true.",
@@ -171,10 +171,18 @@ def capable(case: Case) -> None:
 
 
 def isolated(case: Case) -> None:
-    """The instance guarantees what the policy requires; session memory, which builtin keeps for others, is exempt."""
-    told, asked = case.instance, case.policy.policy.required_isolation
-    if told.provider == "builtin" and case.policy.engine != "builtin":
+    """Every instance that is touched guarantees what the policy requires; session memory, which builtin keeps for
+    others, is exempt."""
+    if case.instance.provider == "builtin" and case.policy.engine != "builtin":
         return
+    asked = _ANNOUNCED_AS.get(case.operation, case.operation)
+    for instance in case.desk.instances_for(case.policy, asked, case.where):
+        same = instance == case.instance.engine_instance
+        _refuse_less(case, case.instance if same else announced(case.desk, case.tenant, instance))
+
+
+def _refuse_less(case: Case, told: InstanceCapabilities) -> None:
+    asked = case.policy.policy.required_isolation
     if ISOLATIONS.index(told.isolation) < ISOLATIONS.index(asked):
         raise IsolationUnsatisfied(
             f"The policy requires {asked} and the instance guarantees {told.isolation}.",
@@ -188,7 +196,8 @@ def isolated(case: Case) -> None:
 
 def reached(case: Case) -> None:
     """There is an engine for the instance here; what it does not announce or guarantee was refused before."""
-    case.known_engine = case.desk.engine(case.instance.engine_instance)
+    asked = _ANNOUNCED_AS.get(case.operation, case.operation)
+    case.known_engine = case.desk.engine(case.policy, case.instance.engine_instance, asked)
 
 
 def no_secrets(case: Case) -> None:

@@ -18,7 +18,7 @@ from memoranda.engines.contract import (
     UpdateRequest,
 )
 from memoranda.engines.exporting import Exported
-from memoranda.errors import ConfirmationRequired
+from memoranda.errors import ConfirmationRequired, EngineUnavailable
 from memoranda.governance.injection import Verdict
 from memoranda.notes.tokens import count_tokens
 from memoranda.service.answers import (
@@ -59,7 +59,8 @@ def remember(
     )  # fmt: skip
 
     def keep(case: Case) -> Item:
-        return case.engine.remember(case.context, case.where, _by_policy(case, new))
+        kept, infer = _by_policy(case, new), case.policy.policy.infer
+        return case.engine.remember(case.context, case.where, kept, **({"infer": True} if infer else {}))
 
     def done() -> Item:
         return perform(case, keep, items=lambda item: (item.id,))
@@ -127,6 +128,8 @@ def _found(case: Case, asked: RecallRequest) -> SearchAnswer:
     """What the engine found, past the filter: a blocked item is dropped and counted, a doubtful one labelled."""
     top = asked.top_k or case.policy.policy.recall_top_k
     found = case.engine.recall(case.context, case.where, asked.model_copy(update={"top_k": top}))
+    for instance in found.coverage.failed:  # some answered, and what they said is given; that others did not is told
+        case.desk.audit.note(case.context, case.event(outcome="failure", code=EngineUnavailable.code, engine=instance))
     items, blocked = _filtered(case, found.items[:top])
     coverage = found.coverage.model_copy(update={"blocked": found.coverage.blocked + blocked})
     return SearchAnswer(items=items, coverage=coverage)
@@ -298,7 +301,7 @@ def history(desk: Desk, caller: Caller, agent_id: str, item_id: str, *, session_
     case = Case(desk, caller, "history", agent_id, session=session_id)
 
     def chain(case: Case) -> History:
-        links = desk.builtin.history(case.context, case.where, item_id)
+        links = case.engine.history(case.context, case.where, item_id)
         shown = _withheld(case, tuple(link.item for link in links))
         told = zip(links, shown, strict=True)
         return History(
@@ -322,7 +325,7 @@ def export(
 
     def give(case: Case) -> Exported:
         passes = None if caller.identity.kind == "user" else lambda items: [not less for less in _blocked(case, items)]
-        return desk.builtin.export(case.context, case.where, asked.scopes, asked.format, passes=passes)
+        return case.engine.export(case.context, case.where, asked.scopes, asked.format, passes=passes)
 
     return perform(case, give, items=lambda exported: [note["id"] for note in exported.manifest.get("notes", ())])
 
@@ -334,7 +337,7 @@ def review(desk: Desk, caller: Caller, agent_id: str, item_id: str, verdict: Rev
     )
 
     def decide(case: Case) -> Item:
-        return desk.builtin.review(
+        return case.engine.review(
             case.context, case.where, item_id, verdict.verdict, comment=verdict.comment,
             reviewer=caller.identity.user, if_match=verdict.etag,
         )  # fmt: skip

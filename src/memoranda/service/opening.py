@@ -10,6 +10,7 @@ from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import InstanceDeclaration, ProviderName
 from memoranda.engines.egress import Egress
 from memoranda.engines.homes import Homes
+from memoranda.engines.mem0 import Mem0
 from memoranda.engines.provider import MemoryEngine
 from memoranda.errors import EngineUnavailable
 from memoranda.governance.audit import Audit
@@ -31,7 +32,7 @@ from memoranda.service.reaching import Engines, Maker
 from memoranda.state.database import open_database
 
 # How the engine of each provider is made.
-MAKERS: dict[ProviderName, Maker] = {}
+MAKERS: dict[ProviderName, Maker] = {"mem0": Mem0}
 
 
 def open_desk(

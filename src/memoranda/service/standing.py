@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from memoranda.engines.mem0 import Mem0
+from memoranda.engines.ruling import Ruled
+from memoranda.errors import NotFound
+from memoranda.governance.instances import BUILTIN
 from memoranda.service.answers import HoldAnswer, HoldRequest, SessionsEnded
 from memoranda.service.caller import Caller
 from memoranda.service.case import Case
@@ -22,11 +26,25 @@ def hold(desk: Desk, caller: Caller, agent_id: str, item_id: str, asked: HoldReq
     chain: list[str] = []
 
     def change(case: Case) -> HoldAnswer:
-        told = desk.builtin.hold(case.context, case.where, item_id, asked.event, reason=asked.reason)
+        told = _held(case, item_id, asked)
         chain[:] = told.chain
         return HoldAnswer(id=item_id, legal_hold=bool(told.held), held=told.held)
 
     return perform(case, change, items=lambda _: chain, guards=HOLD_GUARDS)
+
+
+def _held(case: Case, item_id: str, asked: HoldRequest) -> Ruled:
+    """In the Homes, or where it is not there in the engine that the agent's memories lie in."""
+    desk = case.desk
+    try:
+        return desk.builtin.hold(case.context, case.where, item_id, asked.event, reason=asked.reason)
+    except NotFound:
+        current = desk.policies.in_force(case.tenant, case.agent.id)
+        instance = desk.instance_for(current, "update", case.where)
+        engine = None if instance == BUILTIN else desk.engine_of(instance)
+        if not isinstance(engine, Mem0):
+            raise
+        return engine.hold(case.context, case.where, item_id, asked.event, reason=asked.reason)
 
 
 def end_session(desk: Desk, caller: Caller, agent_id: str, session_id: str | None = None) -> SessionsEnded:

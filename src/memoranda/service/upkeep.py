@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memoranda.context import Context
+from memoranda.engines.mem0 import Mem0
 from memoranda.errors import LegalHold, MemorandaError
 from memoranda.governance.audit import AuditEvent, Outcome
+from memoranda.governance.instances import BUILTIN
 from memoranda.operations.expiring import expire
 from memoranda.operations.forgetting import Forgotten
 from memoranda.operations.space import Space
@@ -43,6 +45,32 @@ def expire_due(desk: Desk, context: Context) -> int:
                     items=gone,
                 ),
             )  # fmt: skip
+    return failed + expire_elsewhere(desk, context)
+
+
+def expire_elsewhere(desk: Desk, context: Context) -> int:
+    """Removes what is due from the engines elsewhere, and settles what is not known there; how many of them failed."""
+    failed = 0
+    for tenant in desk.registry.tenants():
+        for instance in desk.instances.list_for(tenant.id):
+            if instance.id == BUILTIN or instance.provider != "mem0":
+                continue
+            outcome: Outcome = "success"
+            code: str | None = None
+            gone: tuple[str, ...] = ()
+            try:
+                engine = desk.engine_of(instance.id)
+                gone = engine.expire(context, tenant.id) if isinstance(engine, Mem0) else ()
+            except MemorandaError as error:
+                outcome, code = outcome_of(error), error.code
+                failed += 1
+            if gone or code is not None:
+                desk.audit.note(
+                    context,
+                    AuditEvent(
+                        "expire", tenant=tenant.id, actor=BY, engine=instance.id, outcome=outcome, code=code, items=gone
+                    ),
+                )
     return failed
 
 

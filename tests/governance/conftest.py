@@ -15,8 +15,10 @@ from memoranda.governance.registry import Registry
 from memoranda.state.database import Database, open_database
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres").service  # type: ignore[no-any-return]
     return f"sqlite:///{tmp_path}/state/state.db"
 
 

@@ -24,6 +24,8 @@ from memoranda.state.database import Database, open_database
 from memoranda.values import replace
 from tests.conftest import Clock
 
+from .meddling import everything_in
+
 NOTE = "mem_4kq2v7n1x9a3c5e8"
 READ = AuditEvent("recall", tenant="acme", organization="acme-group", project="atlas", user="ana", agent="cleo",
                   session="s1", scope="user", team="sales", actor="agent:tok_1", engine="builtin",
@@ -38,7 +40,7 @@ def audit(context: Context, state: Database, keys: Keys) -> Iterator[Audit]:
 
 
 def _phases(audit: Audit) -> list[str]:
-    with audit.database.read() as connection:
+    with audit.database.read(tables.AUDIT) as connection:
         table = tables.audit_events
         return list(connection.execute(select(table.c.phase).order_by(table.c.n)).scalars())
 
@@ -142,7 +144,7 @@ class TestNoContent:
         audit.note(context, replace(READ, **{field: words}))
         (entry,), _ = audit.query("acme", **{field: words})
         assert getattr(entry.event, field).startswith("sha256:")
-        assert not any(b"hunter2" in path.read_bytes() for path in (tmp_path / "state").iterdir())
+        assert b"hunter2" not in everything_in(audit.database, tmp_path / "state")
 
     def test_an_id_that_somebody_made_up_is_told_by_a_hash_and_found_by_itself(
         self, audit: Audit, context: Context, tmp_path: Path
@@ -154,7 +156,7 @@ class TestNoContent:
             assert len(audit.query("acme", item=item)[0]) == 1
         (entry,), _ = audit.query("acme")
         assert {uuid, NOTE} < set(entry.event.items)
-        assert not any(b"hunter2" in path.read_bytes() for path in (tmp_path / "state").iterdir())
+        assert b"hunter2" not in everything_in(audit.database, tmp_path / "state")
 
 
 _CHILD = """
@@ -310,6 +312,7 @@ def test_it_can_be_verified_while_it_is_written(audit: Audit, context: Context, 
     assert [one.result() for one in writing] == [None, None]
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 class TestWhatCannotBeWritten:
     def test_is_not_begun_and_goes_on_when_it_can_be(
         self, audit: Audit, context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys
@@ -317,7 +320,7 @@ class TestWhatCannotBeWritten:
         audit.note(context, READ)
         with audit.database.raw() as other:
             other.execute("BEGIN IMMEDIATE")
-            audit._chain._connection.execute("PRAGMA busy_timeout = 20")
+            audit._chain._pages._connection.execute("PRAGMA busy_timeout = 20")
             with pytest.raises(ComponentUnavailable):
                 audit.begin(context, CHANGE)
             with pytest.raises(ComponentUnavailable):
@@ -333,7 +336,7 @@ class TestWhatCannotBeWritten:
         def fail(_: int) -> None:
             raise OSError(5, "Input/output error")
 
-        monkeypatch.setattr("memoranda.governance.chain.sync_data", fail)
+        monkeypatch.setattr("memoranda.governance.pages.sync_data", fail)
         with pytest.raises(ComponentUnavailable):
             audit.begin(context, CHANGE)
         monkeypatch.undo()
@@ -396,5 +399,5 @@ class TestSinks:
 def test_opening_it_to_read_writes_nothing(audit: Audit, url: str) -> None:
     assert audit.query("acme") == ([], None)
     assert _phases(audit) == []
-    with open_database(url) as other, other.read() as connection:
+    with open_database(url) as other, other.read(tables.AUDIT) as connection:
         assert connection.execute(select(tables.audit_events)).all() == []

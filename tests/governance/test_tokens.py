@@ -20,6 +20,8 @@ from memoranda.governance.registry import Registry
 from memoranda.state.database import Database, open_database
 from tests.conftest import Clock
 
+from .meddling import everything_in
+
 
 @pytest.fixture
 def tokens(registry: Registry, state: Database) -> Tokens:
@@ -124,10 +126,10 @@ def test_what_goes_takes_its_tokens_with_it(tokens: Tokens, context: Context, re
         tokens.authenticate(context, tenant)
 
 
-def test_no_file_holds_the_secret(tokens: Tokens, context: Context, tmp_path: Path) -> None:
+def test_no_file_holds_the_secret(tokens: Tokens, context: Context, state: Database, tmp_path: Path) -> None:
     token_id, secret = tokens.issue(context, "acme", "ana")
     tokens.authenticate(context, secret)
-    there = b"".join(path.read_bytes() for path in (tmp_path / "state").iterdir())
+    there = everything_in(state, tmp_path / "state")
     assert token_id.encode() in there and secret.rpartition("_")[2].encode() not in there
     assert secret not in repr(tokens.list("acme")) + repr(vars(tokens))
 
@@ -135,7 +137,7 @@ def test_no_file_holds_the_secret(tokens: Tokens, context: Context, tmp_path: Pa
 def test_the_same_secret_twice_has_two_hashes(tokens: Tokens, context: Context, state: Database) -> None:
     fixed = Context(clock=context.clock, random=lambda n: b"7" * n)
     _, secret = tokens.issue(fixed, "acme", "ana")
-    with state.read() as connection:
+    with state.read("acme") as connection:
         row = connection.exec_driver_sql("SELECT salt, hash FROM tokens").one()
     from hashlib import sha256
 

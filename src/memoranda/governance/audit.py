@@ -20,8 +20,9 @@ from sqlalchemy import ColumnElement, and_, not_, select
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
-from memoranda.governance.chain import Chain, Line, tips_of
+from memoranda.governance.chain import Chain, tips_of
 from memoranda.governance.names import moment
+from memoranda.governance.pages import Line
 from memoranda.governance.sinks import Sink
 from memoranda.home.durable import FileLock
 from memoranda.home.keys import Keys
@@ -86,7 +87,7 @@ class Audit:
         self._keys = keys
         self._sinks = tuple(sinks)
         self._begun: dict[str, tuple[str, AuditEvent]] = {}
-        self._chain = Chain(self._database, keys, new_id("chn", context.random), self._tell)
+        self._chain = Chain(self._database, keys, lambda: new_id("chn", context.random), self._tell)
 
     @property
     def database(self) -> Database:
@@ -128,10 +129,10 @@ class Audit:
 
     def recover(self, context: Context) -> int:
         """Gives the intents of processes that have died the outcome `failure`; how many. Called at every start."""
-        with self._database.read() as connection:
+        with self._database.read(t.AUDIT) as connection:
             chains = set(connection.execute(select(t.audit_open.c.chain)).scalars())
         recovered = 0
-        for chain in sorted(chains - {self._chain.name}):
+        for chain in sorted(chains - self._chain.names):
             tip = tips_of(self._keys) / chain
             if not tip.exists():
                 continue  # another machine's: its own start recovers it
@@ -145,7 +146,7 @@ class Audit:
 
     def _give_up(self, context: Context, chain: str) -> int:
         of = select(t.audit_events).join(t.audit_open, t.audit_open.c.event == t.audit_events.c.id)
-        with self._database.read() as connection:
+        with self._database.read(t.AUDIT) as connection:
             rows = connection.execute(of.where(t.audit_open.c.chain == chain)).all()
         at, lines = moment(context), []
         for row in rows:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hmac
 import json
 import os
-import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -19,29 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import ComponentUnavailable
-from memoranda.home.durable import FileLock, sync_data
+from memoranda.governance.pages import FAILURES, SIGNED, Last, Line, pages_of
+from memoranda.home.durable import FileLock
 from memoranda.home.keys import Keys, fingerprint
 from memoranda.state import tables
 from memoranda.state.database import Database
-from memoranda.state.sqlite import SqliteDatabase
 from memoranda.values import dataclass
 
 OWNER = "service"
-SIGNED = tuple(c.name for c in tables.audit_events.c if c.name not in ("n", "mac"))  # what the HMAC covers, in order
-_COLUMNS = (*SIGNED, "mac")
-_INSERT = f"INSERT INTO audit_events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-_ITEM = "INSERT OR IGNORE INTO audit_items (tenant, item, event, at) VALUES (?, ?, ?, ?)"
-_OPEN = "INSERT INTO audit_open (event, tenant, chain) VALUES (?, ?, ?)"
-_CLOSE = "DELETE FROM audit_open WHERE event = ?"
-_LAST = (
-    "SELECT chain, seq, mac FROM audit_events WHERE chain = "
-    "(SELECT chain FROM audit_events WHERE phase = 'chain' ORDER BY n DESC LIMIT 1) ORDER BY seq DESC LIMIT 1"
-)
-_LONG = 4 << 20  # bytes of the database's log from which on it is carried over in the background
-_TOO_LONG = 20_000  # pages of it, 80 MB, from which on the next writer does it
 _KEEP = 1.0  # seconds after which a line that nobody waits for is on the disk, and under the tip
-
-Line = dict[str, Any]  # a row of `audit_events` by the names of `SIGNED`; `items` is a JSON array
 
 
 def signature(key: bytes, before: str, line: Mapping[str, Any]) -> str:
@@ -52,27 +37,30 @@ def signature(key: bytes, before: str, line: Mapping[str, Any]) -> str:
 
 
 class Chain:
-    """One process's chain, in `database`; opened by its first line. `told` is given every line that was written."""
+    """One process's chain, in `database`; opened by its first line. `told` is given every line that was written.
 
-    def __init__(self, database: Database, keys: Keys, name: str, told: Callable[[list[Line]], None]) -> None:
-        assert isinstance(database, SqliteDatabase)
-        self.name = name
+    Where a server has the lines, and did not say whether it took one, a chain ends and another one, under the next
+    name of `named`, goes on: nobody can tell which line would be the next of the old one.
+    """
+
+    def __init__(
+        self, database: Database, keys: Keys, named: Callable[[], str], told: Callable[[list[Line]], None]
+    ) -> None:
+        self._named = named
+        self.name = named()
         self._key = keys.get("audit", OWNER)
+        self._keys = keys
         self._told = told
-        self._database = database
-        self._connection = database.raw()
-        self._connection.execute("PRAGMA synchronous = NORMAL")  # lines that are waited for are synced by `_sync`
-        self._connection.execute(f"PRAGMA wal_autocheckpoint = {_TOO_LONG}")  # nobody waits for it, unless it is late
-        # SQLite lets processes that wait for each other sleep, up to 100 ms at a time; a lock of files wakes them.
-        self._turn = FileLock(database.path.with_name(f"{database.path.name}-turn"))
+        self._pages = pages_of(database)
         self._lock = threading.Lock()
         self._waiting: deque[_Ticket] = deque()
         self._newest: tuple[int, str] = (-1, "")  # seq and signature of the last line
         self._synced = -1
         self._syncing = threading.Lock()
         self._broken = False
-        self._tip = Tip(tips_of(keys) / name, self._key)
-        self._log: int | None = None
+        self._doubtful = False  # only where a server has the lines
+        self._tip = Tip(tips_of(keys) / self.name, self._key)
+        self._ended: list[tuple[str, Tip]] = []
         self._keeper: threading.Thread | None = None
         self._stopping = threading.Event()
         self._dirty = threading.Event()
@@ -82,15 +70,11 @@ class Chain:
 
         ComponentUnavailable when they cannot be written: then none of them is there.
         """
-        ticket = _Ticket(lines)
+        ticket = _Ticket(lines, durable)
         self._waiting.append(ticket)
         with self._lock:  # whoever comes in first writes for all who wait
             if not ticket.done:
-                self._turn.acquire()
-                try:
-                    self._write(list(_drained(self._waiting)))
-                finally:
-                    self._turn.release()
+                self._write(list(_drained(self._waiting)))
         if ticket.error is not None:
             raise _unwritten(ticket.error) from ticket.error
         if durable:
@@ -100,44 +84,57 @@ class Chain:
             if self._keeper is None:
                 self._begin_keeping()
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The chains that this process has written."""
+        return frozenset({self.name, *(name for name, _ in self._ended)})
+
+    def _begin_another(self) -> None:
+        self._ended.append((self.name, self._tip))  # stays locked: its intents are not those of a dead process
+        self.name = self._named()
+        self._tip = Tip(tips_of(self._keys) / self.name, self._key)
+        self._newest, self._synced, self._doubtful = (-1, ""), -1, False
+
     def _write(self, tickets: list[_Ticket]) -> None:
-        seq, mac = self._newest
-        connection = self._connection
         written: list[Line] = []
-        try:
+        if self._doubtful:
+            self._begin_another()
+
+        def lines(last: Callable[[], Last | None]) -> list[Line]:
+            seq, mac = self._newest
             if seq < 0:
-                self._tip.write()  # before the first line: who finds a line finds whether its process lives
-            connection.execute("BEGIN IMMEDIATE")
-            if seq < 0:
-                tickets = [_Ticket([self._opening(connection, tickets[0].lines[0])]), *tickets]
+                tickets.insert(0, _Ticket([self._opening(last(), tickets[0].lines[0])]))
             for ticket in tickets:
                 for line in ticket.lines:
                     seq += 1
                     line["chain"], line["seq"] = self.name, seq
                     mac = line["mac"] = signature(self._key, mac, line)
-                    connection.execute(_INSERT, [line[name] for name in _COLUMNS])
-                    _index(connection, line)
                     written.append(line)
                 ticket.upto = seq
-            connection.execute("COMMIT")
-        except (sqlite3.Error, OSError) as error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            return written
+
+        try:
+            if self._newest[0] < 0:
+                self._tip.write()  # before the first line: who finds a line finds whether its process lives
+            synced = self._pages.write(lines, durable=any(ticket.durable for ticket in tickets))
+        except FAILURES as error:
+            self._doubtful = self._pages.on_server
             for ticket in tickets:
                 ticket.done, ticket.error = True, error
             return
-        self._newest = (seq, mac)
+        self._newest = (written[-1]["seq"], written[-1]["mac"])
         for ticket in tickets:
             ticket.done = True
         try:
-            self._tip.write(newest=self._newest)
+            self._tip.write(newest=self._newest, synced=self._newest[0] if synced else -1)
         except OSError:
             self._broken = True  # `ready` says so before the next event
+        if synced:
+            self._synced = self._newest[0]
         self._told(written)
 
-    def _opening(self, connection: sqlite3.Connection, like: Line) -> Line:
+    def _opening(self, before: Last | None, like: Line) -> Line:
         """The first line: which key signs this chain, and where the chain that was opened before it stands by now."""
-        before = connection.execute(_LAST).fetchone()
         opening: Line = dict.fromkeys(SIGNED)
         opening.update(
             tenant=tables.PLATFORM, id=self.name, phase="chain", at=like["at"], operation="audit.chain",
@@ -153,14 +150,13 @@ class Chain:
                 return
             newest = self._newest
             try:
-                if self._log is None:  # SQLite keeps this file while it has a connection
-                    self._log = os.open(f"{self._database.path}-wal", os.O_RDWR | os.O_CLOEXEC)
-                sync_data(self._log)
+                self._pages.sync()
                 self._tip.write(synced=newest[0])
-            except OSError as error:
-                self._broken = True  # what a failed sync has left behind is not known: only a new chain goes on
+            except FAILURES as error:
+                # What a failed sync has left behind is not known: only a new chain goes on.
+                self._broken, self._doubtful = not self._pages.on_server, self._pages.on_server
                 raise _unwritten(error) from error
-            self._synced = newest[0]
+            self._synced = max(self._synced, newest[0])
 
     def _begin_keeping(self) -> None:
         with self._syncing:
@@ -169,18 +165,16 @@ class Chain:
                 self._keeper.start()
 
     def _keep(self) -> None:
-        connection = self._database.raw()
         try:
             while not self._stopping.wait(_KEEP):
                 self._dirty.wait()
                 self._dirty.clear()
                 self._sync(self._newest[0])
-                if Path(f"{self._database.path}-wal").stat().st_size > _LONG:
-                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # no writer waits for it
-        except (ComponentUnavailable, OSError, sqlite3.Error):
-            self._broken = True  # `ready` says so before the next event
+                self._pages.tidy()
+        except FAILURES:
+            self._broken = not self._pages.on_server  # `ready` says so before the next event
         finally:
-            connection.close()
+            self._keeper = None
 
     def ready(self) -> None:
         """ComponentUnavailable once lines can no longer be made durable."""
@@ -190,22 +184,21 @@ class Chain:
     def close(self) -> None:
         self._stopping.set()
         self._dirty.set()
-        if self._keeper is not None:
-            self._keeper.join()
+        if (keeper := self._keeper) is not None:
+            keeper.join()
         try:
             if self._newest[0] > self._synced and not self._broken:
                 self._sync(self._newest[0])
         finally:
-            if self._log is not None:
-                os.close(self._log)
-            self._connection.close()
-            self._tip.close()
-            self._turn.close()
+            self._pages.close()
+            for tip in (self._tip, *(tip for _, tip in self._ended)):
+                tip.close()
 
 
 @dataclass(slots=True)
 class _Ticket:
     lines: list[Line]
+    durable: bool = False
     done: bool = False
     upto: int = -1
     error: Exception | None = None
@@ -214,18 +207,6 @@ class _Ticket:
 def _drained(waiting: deque[_Ticket]) -> Iterator[_Ticket]:
     while waiting:
         yield waiting.popleft()
-
-
-def _index(connection: sqlite3.Connection, line: Line) -> None:
-    if line["phase"] == "chain":
-        return
-    if line["items"] != "[]":
-        items = json.loads(line["items"])
-        connection.executemany(_ITEM, [(line["tenant"], item, line["id"], line["at"]) for item in items])
-    if line["phase"] == "intent":
-        connection.execute(_OPEN, (line["id"], line["tenant"], line["chain"]))
-    elif line["phase"] == "outcome":
-        connection.execute(_CLOSE, (line["id"],))
 
 
 class Tip:

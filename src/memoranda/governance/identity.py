@@ -160,6 +160,8 @@ class Tokens:
     def _look(self, bearer: str) -> _Known | None:
         """What the state says; an unknown id takes the same way as a wrong secret."""
         ident = bearer[len(PREFIX) : len(PREFIX) + 16] if bearer.startswith(PREFIX) else ""
+        if not (ident.isascii() and ident.isalnum()):  # no id has others, and some of them no database takes
+            ident = ""
         with self._database.read() as connection:
             row = connection.execute(select(t.tokens).where(t.tokens.c.id == f"tok_{ident}")).first()
             salt, kept = ("", "") if row is None else (row.salt, row.hash)

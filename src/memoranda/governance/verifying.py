@@ -15,7 +15,8 @@ from typing import Any
 from sqlalchemy import Select, exists, func, select
 from sqlalchemy.engine import Connection, RowMapping
 
-from memoranda.governance.chain import OWNER, SIGNED, read_tip, signature, tips_of
+from memoranda.governance.chain import OWNER, read_tip, signature, tips_of
+from memoranda.governance.pages import SIGNED
 from memoranda.home.keys import Keys
 from memoranda.state import tables as t
 from memoranda.state.database import Database
@@ -61,7 +62,7 @@ def verify(database: Database, keys: Keys) -> Verdict:
     tips = {path.name: read_tip(path, known) for path in _files(keys)}  # before the snapshot: they are behind it
     findings: list[Finding] = []
     lines = 0
-    with database.read() as connection:
+    with database.read(t.AUDIT) as connection:
         chains = list(connection.execute(select(t.audit_events.c.chain).distinct()).scalars())
         for chain in sorted(chains):
             lines += _check_chain(connection, chain, known, findings)

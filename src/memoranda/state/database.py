@@ -15,9 +15,9 @@ from typing import Any, Self
 from sqlalchemy import Table, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, SQLAlchemyError
 
-from memoranda.errors import ComponentUnavailable, ConfigRefused, Conflict
+from memoranda.errors import ComponentUnavailable, ConfigRefused, Conflict, InvalidInput
 from memoranda.state import tables
 
 
@@ -51,8 +51,10 @@ class Database(ABC):
     """The state, shared by all threads of a process; made by `open_database`."""
 
     @abstractmethod
-    def begin(self, tenant: str | None = None) -> AbstractContextManager[Connection]:
+    def begin(self, tenant: str | None = None, *, durable: bool = True) -> AbstractContextManager[Connection]:
         """One writing transaction for a tenant (None: for the platform), durable when it ends without an error.
+
+        What is not to be `durable` outlives this process when it ends, and the machine's power a little later.
 
         Conflict when what is written exists already; ComponentUnavailable when the database does not take it in time.
         """
@@ -127,6 +129,8 @@ def translated() -> Iterator[None]:
             "This exists already, or what it stands on is gone.",
             remedy="Read it again, then repeat the change.",
         ) from error
+    except DataError as error:
+        raise InvalidInput("There is a character in a name that no name has.", remedy="Leave it out.") from error
     except (SQLAlchemyError, sqlite3.Error) as error:
         raise unavailable(error) from error
 

@@ -64,9 +64,10 @@ class PostgresDatabase(Database):
             raise
 
     @contextmanager
-    def begin(self, tenant: str | None = None) -> Iterator[Connection]:
+    def begin(self, tenant: str | None = None, *, durable: bool = True) -> Iterator[Connection]:
         """As `Database.begin`; transactions of several nodes go on beside each other (READ COMMITTED)."""
-        with translated(), self._transaction("BEGIN", tenant) as connection:
+        beginning = "BEGIN" if durable else "BEGIN; SET LOCAL synchronous_commit = off"
+        with translated(), self._transaction(beginning, tenant) as connection:
             yield connection
 
     @contextmanager

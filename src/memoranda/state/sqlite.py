@@ -51,8 +51,8 @@ class SqliteDatabase(Database):
             raise
 
     @contextmanager
-    def begin(self, tenant: str | None = None) -> Iterator[Connection]:  # noqa: ARG002 where a database can enforce it
-        """As `Database.begin`."""
+    def begin(self, tenant: str | None = None, *, durable: bool = True) -> Iterator[Connection]:  # noqa: ARG002
+        """As `Database.begin`; durable in any case."""
         with translated(), self._writing.begin() as connection:
             yield connection
 

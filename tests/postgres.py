@@ -194,6 +194,8 @@ def _fresh(superuser: str, template: str | None) -> Urls:
     with _alone(Path(os.environ[_FOLDER])), connect(superuser) as connection:
         made = _template(superuser, connection)  # the roles, too
         connection.execute(f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE {template or made}")
+        if template is None:  # what a copy does not take over
+            connection.execute(f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC")
     return _urls(superuser, name)
 
 

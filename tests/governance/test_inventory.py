@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,11 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def database(url: str, context: Context) -> Database:
-    database = open_database(url)
-    for tenant in ("acme", "globex"):
-        Registry(database).add_tenant(context, tenant)
-    return database
+def database(url: str, context: Context) -> Iterator[Database]:
+    with open_database(url) as database:
+        for tenant in ("acme", "globex"):
+            Registry(database).add_tenant(context, tenant)
+        yield database
 
 
 def declared(id: str, host: str, **more: object) -> InstanceDeclaration:

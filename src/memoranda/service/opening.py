@@ -62,7 +62,7 @@ def open_desk(
         ConfigRefused: the database cannot be used. ComponentUnavailable: it cannot be reached.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    state = open_database(database or f"sqlite:///{folder / 'state.sqlite'}")
+    state = open_database(state_url(folder, database))
     keys = Keys(folder / "keys")
     audit = Audit(context, state, keys, sinks)
     audit.recover(context)
@@ -88,6 +88,11 @@ def open_desk(
         credentials=credentials,
         environment=environment,
     )
+
+
+def state_url(folder: Path, database: str) -> str:
+    """Where the state of the service in this folder lies."""
+    return database or f"sqlite:///{folder / 'state.sqlite'}"
 
 
 def _none(instance: str) -> MemoryEngine:

@@ -102,7 +102,6 @@ def grant(connection: Connection, role: str) -> None:
     views = text("SELECT viewname FROM pg_views WHERE schemaname = :schema")
     for view in connection.execute(views, {"schema": SCHEMA}).scalars().all():
         run(f'GRANT SELECT ON {SCHEMA}."{view}" TO {quoted}')
-    run(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {quoted}")
     run(f"GRANT EXECUTE ON FUNCTION {SCHEMA}.tenant() TO {quoted}")
 
 

@@ -43,6 +43,7 @@ class PostgresDatabase(Database):
             pool_size=kept,
             max_overflow=_MORE,
             pool_timeout=_CONNECT,
+            pool_use_lifo=True,  # what is not needed stays unused
             pool_reset_on_return=None,
             use_native_hstore=False,
             hide_parameters=True,  # an error's text must show nobody's hashes

@@ -41,6 +41,11 @@ def configured(args: argparse.Namespace) -> Config:
     file = args.config or os.environ.get("MEMORANDA_CONFIG")
     environ = {**os.environ, **{name: value for name, value in told.items() if value}}
     config = load(Path(file) if file else None, environ)
+    if config.database_url.startswith("postgresql") and importlib.util.find_spec("psycopg") is None:
+        raise ConfigRefused(
+            "The setting `database.url` needs psycopg, which cannot be imported.",
+            remedy="Install it with `pip install 'memoranda[service]'`.",
+        )
     refuse_secrets((("data folder", str(config.data)), ("address", config.listen)))  # both are told in the open
     return config
 
@@ -109,6 +114,22 @@ def _verify(frame: Frame, args: argparse.Namespace) -> int:
     return 0 if verdict.whole else 1
 
 
+def _upgrade_options(parser: Parser) -> None:
+    where_options(parser)
+    parser.add_argument(
+        "--owner", metavar="URL", help="PostgreSQL as whoever owns the tables (else MEMORANDA_DATABASE_OWNER)"
+    )
+
+
+def _upgrade(frame: Frame, args: argparse.Namespace) -> int:
+    config = configured(args)
+    from memoranda.faces.http.assembling import upgrade
+
+    version = upgrade(config, args.owner or os.environ.get("MEMORANDA_DATABASE_OWNER") or "")
+    frame.answer({"version": version}, [f"The tables of the state are of version {version}."])
+    return 0
+
+
 COMMANDS = {
     "serve": Command(
         "Serves the governed memory of many tenants over HTTP, until it is told to stop (an interrupt, or SIGTERM). "
@@ -122,6 +143,13 @@ COMMANDS = {
         _check_options,
         _check,
         "memoranda config check /etc/memoranda.toml",
+    ),
+    "db upgrade": Command(
+        "Brings the tables of the service's state to this version, and on PostgreSQL gives the service's role what it "
+        "needs there. On SQLite the service does it by itself when it starts.",
+        _upgrade_options,
+        _upgrade,
+        "memoranda db upgrade --config /etc/memoranda.toml",
     ),
     "audit verify": Command(
         "Holds every line of the audit against its chain: a changed, removed or reordered line is found. Exit code 1 "

@@ -11,12 +11,14 @@ from memoranda.errors import ConfigRefused
 from memoranda.faces.http.components import components, oidc
 from memoranda.faces.http.config import Config
 from memoranda.faces.http.metrics import CountedDecisions, Metrics
+from memoranda.faces.http.reading import POSTGRES
 from memoranda.governance.decisions import EmbeddedDecisions
 from memoranda.governance.sinks import STDOUT, open_sink
 from memoranda.service.admin import EXAMPLE_TOKEN
 from memoranda.service.opening import open_desk
 
 if TYPE_CHECKING:
+    from memoranda.governance.credentials import Credentials
     from memoranda.service.desk import Desk
 
 
@@ -36,7 +38,7 @@ def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = 
     desk = open_desk(
         context,
         config.data,
-        database=config.database_url,
+        database=database_url(config, parts.credentials),
         rendered=config.inventory,
         decisions=CountedDecisions(decisions, metrics) if metrics is not None else decisions,
         relations=parts.relations,
@@ -57,6 +59,40 @@ def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = 
         desk.close()
         raise
     return desk
+
+
+def database_url(config: Config, credentials: Credentials) -> str:
+    """Where the state lies, with the password by which the service's role logs in."""
+    if not config.database_credential:
+        return config.database_url
+    from sqlalchemy.engine import make_url
+
+    password = credentials.resolve(config.database_credential, None).reveal()
+    return make_url(config.database_url).set(password=password).render_as_string(hide_password=False)
+
+
+def upgrade(config: Config, owner: str) -> str:
+    """Brings the tables of the state to this version, on PostgreSQL as the URL `owner`; gives that version.
+
+    Raises:
+        ConfigRefused: the owner is missing, or the tables cannot be used. ComponentUnavailable: nobody answers.
+    """
+    if not config.database_credential:
+        from memoranda.service.opening import state_url
+        from memoranda.state.database import open_database
+        from memoranda.state.tables import HEAD
+
+        open_database(state_url(config.data, config.database_url)).close()
+        return HEAD
+    from memoranda.state.postgres import upgrade_as_owner
+
+    if not owner.startswith(POSTGRES):
+        raise ConfigRefused(
+            "Nobody was named who owns the tables.",
+            why="The service's own role must not own them.",
+            remedy=f"Give --owner {POSTGRES}owner:password@host/name, or set MEMORANDA_DATABASE_OWNER to it.",
+        )
+    return upgrade_as_owner(owner, database_url(config, components(config).credentials))
 
 
 def _no_example(desk: Desk) -> None:

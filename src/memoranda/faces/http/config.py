@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from memoranda.engines.contract import InstanceDeclaration
 from memoranda.errors import ConfigRefused
 from memoranda.faces.http.reading import (
     CREDENTIALS,
     HTTP,
+    POSTGRES,
     SECONDS,
     a_file,
     a_path,
@@ -57,6 +58,7 @@ class Config:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     database_url: str = ""
+    database_credential: str = ""
     engines_ca_file: Path | None = None
     engines_allow_http: bool = False
     engines_instances: tuple[InstanceDeclaration, ...] | Path = ()
@@ -133,7 +135,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("log_level", one_of("debug", "info", "warning", "error"), "what is written to standard error"),
     Setting("tls.certificate", a_file, "its own certificate (PEM), where no proxy before it ends TLS"),
     Setting("tls.key", a_file, "the key of that certificate"),
-    Setting("database.url", database, "the state: SQLite in the data folder, or PostgreSQL"),
+    Setting("database.url", database, "the state: SQLite in the data folder, or `postgresql+psycopg://role@host/name`"),
+    Setting("database.credential", reference, "a reference to the password of that role"),
     Setting(
         "engines.ca_file", a_file, "authorities (PEM) that are trusted beside the usual ones",
         "EAI_MEMORY_ENGINES_CA_FILE",
@@ -241,7 +244,7 @@ def _unknown(name: str, where: str) -> ConfigRefused:
 
 
 # Variables of the command line, which runs in the same environment.
-_OTHERS = {"MEMORANDA_HOME", "MEMORANDA_AGENT", "MEMORANDA_SESSION", "MEMORANDA_CONFIG"}
+_OTHERS = {"MEMORANDA_HOME", "MEMORANDA_AGENT", "MEMORANDA_SESSION", "MEMORANDA_CONFIG", "MEMORANDA_DATABASE_OWNER"}
 
 
 def _no_stranger(environ: Mapping[str, str]) -> None:
@@ -284,6 +287,13 @@ def check(config: Config) -> None:
                 f"The setting `{setting.name}` needs OpenBao.", remedy="Set `openbao.url`, or use an env:// reference."
             )
     _, rendered = config.inventory.now()
+    if config.database_url.startswith(POSTGRES) != bool(config.database_credential):
+        raise ConfigRefused(
+            "The setting `database.credential` is missing." if config.database_url.startswith(POSTGRES)
+            else "The setting `database.credential` is for PostgreSQL only.",
+            why="From the password is also made what proves to PostgreSQL which tenant a transaction is for.",
+            remedy=f"Set `database.url` to {POSTGRES}… and `database.credential` to env://{CREDENTIALS}…, or neither.",
+        )  # fmt: skip
     if len({one.id for one in rendered} - {"builtin"}) < len(rendered):
         raise ConfigRefused(
             "The setting `engines.instances` is wrong.", why="Two instances have the same id, or one is `builtin`.",
@@ -314,11 +324,24 @@ def _check_strictly(config: Config) -> None:
         value = getattr(config, setting.field)
         if setting.read is HTTP and value.startswith("http://") and urlsplit(value).hostname not in _LOOPBACK:
             raise refuse(setting.name, "It is plain HTTP to another machine.", "Use https.")
+    if config.database_url.startswith(POSTGRES) and not _private(config.database_url):
+        raise refuse(
+            "database.url", "It reaches another machine without verifying it.",
+            "Add `?sslmode=verify-full&sslrootcert=/path/ca.pem`.",
+        )  # fmt: skip
     for name, value in sorted(config.credentials.items()):
         if EXAMPLE in value.lower():
             raise refuse(name, "It holds the example of the documents.", "Set a credential of your own.")
     if config.log_level == "debug":
         raise refuse("log_level", "Libraries say more than they should at that level.", "Use info.")
+
+
+def _private(url: str) -> bool:
+    """Whether nobody between the service and PostgreSQL could listen, or take its place."""
+    parts, told = urlsplit(url), dict(parse_qsl(urlsplit(url).query))
+    hosts = (told.get("host") or parts.hostname or "").split(",")
+    near = all(host in ("", *_LOOPBACK) or host.startswith("/") for host in hosts)
+    return near or told.get("sslmode") == "verify-full"
 
 
 def _name(attribute: str) -> str:

@@ -15,6 +15,7 @@ from memoranda.engines.contract import InstanceDeclaration
 _STEP = r"[A-Za-z0-9._@+-]+"
 _PREFIX = re.compile(rf"openbao://(?:{_STEP}/)*\{{tenant\}}/(?:{_STEP}/)*")
 CREDENTIALS = "EAI_CRED_"  # how the variables begin that hold credentials
+POSTGRES = "postgresql+psycopg://"
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
 
@@ -97,8 +98,17 @@ def claim(value: Any) -> str:
 
 def database(value: Any) -> str:
     told = a_text(value)
-    if told and not told.startswith(("sqlite:///", "postgresql+psycopg://")):
-        raise ValueError("begins with sqlite:/// or postgresql+psycopg://")
+    if told and not told.startswith(("sqlite:///", POSTGRES)):
+        raise ValueError(f"begins with sqlite:/// or {POSTGRES}")
+    if told.startswith(POSTGRES):
+        try:
+            parts = urlsplit(told)
+        except ValueError:
+            raise ValueError("is no URL") from None
+        if not parts.username or not parts.path.strip("/"):
+            raise ValueError(f"names its role and its database: {POSTGRES}role@host/name")
+        if parts.password or "password=" in parts.query:
+            raise ValueError("holds a password; `database.credential` is a reference to it")
     return told
 
 

@@ -99,9 +99,6 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-# Now and then a reader of Git's objects is left open when one of the many Homes is closed; it is told, and not counted
-# against what this test is about.
-@pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
 @settings(  # a history is told whole: to look for a shorter one takes longer than to read it
     max_examples=12, deadline=None, suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

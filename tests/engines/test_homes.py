@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 import time
@@ -95,9 +94,18 @@ def test_what_somebody_uses_is_not(small: Homes, context: Context, clock: Clock)
             assert home.indexes.catalog.count_notes() == 1
 
 
+def test_what_was_let_go_of_twice_and_opened_between_is_still_known(small: Homes, context: Context) -> None:
+    """A request and the pool's own thread may both choose one Home before either has closed it."""
+    _put(small, context, "The word is elm.")
+    (chosen,) = small._entries.values()
+    assert small._let_go(chosen)
+    _put(small, context, "The word is oak.")
+    assert not small._let_go(chosen)
+    assert len(small) == 1
+
+
 def test_it_holds_on_to_no_file_and_no_thread(tmp_path: Path, context: Context) -> None:
     def held() -> int:
-        gc.collect()  # what goes round in circles lets go of its file when it is collected
         return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
     if not Path("/proc/self/fd").is_dir():

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
+import pytest
+
+from memoranda.context import Context
 from memoranda.home.git import Git
+from memoranda.home.keys import Keys
 from memoranda.home.layout import layout_of
+from memoranda.home.repository import Repository
 
 
 def test_a_reader_that_ended_by_itself_leaves_no_pipe_open(base: Path) -> None:
@@ -18,3 +25,28 @@ def test_a_reader_that_ended_by_itself_leaves_no_pipe_open(base: Path) -> None:
     assert pipe is not None
     assert pipe.closed
     git.close()
+
+
+def test_none_is_started_once_it_is_closed(base: Path) -> None:
+    git = Git(layout_of(base))
+    git.objects()
+    git.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        git.objects()
+    git.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no /proc here")
+def test_a_home_that_cannot_commit_at_the_end_leaves_nothing_open(
+    base: Path, live: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: bool) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = os.listdir("/proc/self/fd")  # noqa: PTH208
+    repository = Repository(base, live, Keys(base.parent / "keys"))
+    assert repository.at("memory/home.yaml", None)
+    monkeypatch.setattr(repository, "flush", full)
+    with pytest.raises(OSError, match="space"):
+        repository.close()
+    assert len(os.listdir("/proc/self/fd")) <= len(before)  # noqa: PTH208

@@ -137,9 +137,7 @@ class Homes:
             entry.last = self._context.now()
             self._lock.notify_all()
             if entry.space is None and not entry.users:
-                self._entries.pop(
-                    (entry.tenant, entry.project), None
-                )  # there is no such Home, and who asks for it leaves nothing
+                self._forget(entry)  # there is no such Home, and who asks for it leaves nothing
             if self._entries and not self._closed:
                 self._keep(surplus=len(self._entries) > self._most)
 
@@ -183,8 +181,13 @@ class Homes:
                     self.trouble = error  # what is not committed stays in its log, and is when it is opened again
             with self._lock:
                 if not entry.users:
-                    self._entries.pop((entry.tenant, entry.project), None)
+                    self._forget(entry)
         return space is not None
+
+    def _forget(self, entry: _Entry) -> None:
+        """Two may let go of one Home at once, and a third have opened it again between them: that one stays known."""
+        if self._entries.get((entry.tenant, entry.project)) is entry:
+            del self._entries[entry.tenant, entry.project]
 
     def close(self) -> None:
         """Commits and closes every Home; waits for who is still in one."""

@@ -56,6 +56,7 @@ class Git:
         self._layout = layout
         self._private = layout.own / "git"
         self._reader: CatFile | None = None
+        self._closed = False
         self._lock = threading.Lock()
         self._ready = False
 
@@ -156,8 +157,10 @@ class Git:
             raise _no_git() from error
 
     def objects(self) -> CatFile:
-        """The long-lived reader of objects, shared by the threads of this process."""
+        """The long-lived reader of objects, shared by the threads of this process; RuntimeError once it is closed."""
         with self._lock:
+            if self._closed:
+                raise RuntimeError("this Home is closed")
             if self._reader is None or not self._reader.alive():
                 if self._reader is not None:
                     self._reader.close_when_idle()  # it ended by itself: its pipes are still ours
@@ -177,6 +180,7 @@ class Git:
 
     def close(self) -> None:
         with self._lock:
+            self._closed = True
             if self._reader is not None:
                 self._reader.close()
                 self._reader = None

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -402,17 +402,15 @@ class Repository(Contents):
 
     def close(self) -> None:
         """Commits what is left, leaves `git status` clean and lets go of everything."""
-        self._background.stop()
-        if self.read_only is None:
-            if self.flush() is None:
-                self._tidy_at_last()
-            else:
-                self._make_safe()
-        self._looker.close()
-        self.store.close()
-        self.git_index.close()
-        self._committer.close()
-        self._log.close()
+        with ExitStack() as closing:  # in this order, also when what is left cannot be committed
+            for part in (self.store, self._log, self._committer, self.git_index, self._looker):
+                closing.callback(part.close)
+            self._background.stop()
+            if self.read_only is None:
+                if self.flush() is None:
+                    self._tidy_at_last()
+                else:
+                    self._make_safe()
 
     def _tidy_at_last(self) -> None:
         for _ in range(_CLOSING_TRIES):

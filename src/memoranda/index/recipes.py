@@ -129,4 +129,4 @@ def _bring_words(catalog: Catalog, index: LexicalIndex, identity: str, progress:
 def _open_static(folder: Path, models: Path, directory: Path) -> ContentIndex:
     embedder = StaticEmbedder(folder, models)
     embedder.check()
-    return VectorIndex.open(directory, embedder)
+    return VectorIndex.open(directory, embedder, close=embedder.close)

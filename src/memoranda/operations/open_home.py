@@ -226,8 +226,10 @@ class OpenHome:
             self.indexes.give_back()
 
     def close(self) -> None:
-        self.indexes.close()
-        self.repository.close()
+        try:
+            self.indexes.close()
+        finally:
+            self.repository.close()
 
 
 def undisturbed(work: Callable[Concatenate[OpenHome, P], T]) -> Callable[Concatenate[OpenHome, P], T]:

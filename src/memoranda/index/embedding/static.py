@@ -18,6 +18,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib.machinery import PathFinder
 from itertools import chain, repeat
@@ -140,6 +141,14 @@ class StaticEmbedder:
         draft = self._directory / f"{_CHECKED}.{os.getpid()}"
         draft.write_text(seen, encoding="ascii")
         draft.replace(note)
+
+    def close(self) -> None:
+        """Lets go of the table; it is mapped again for whoever asks once more."""
+        self.__dict__.pop("_mapped_matrix", None)
+        mapped = self.__dict__.pop("_table", None)
+        if mapped is not None:
+            with suppress(BufferError):  # a thread is reading it at this moment, and lets go of it with its answer
+                mapped[0].close()
 
     def _one(self, passage: Passage) -> bytes:
         return scaled(self._sum(self._all_pieces(passage)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoranda.context import Context
-from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
+from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.governance.identity import Tokens
 from memoranda.governance.registry import Agent, Registry
 from memoranda.state.database import Database, open_database
@@ -110,22 +110,3 @@ class TestFreezing:
         registry.freeze(context, "acme", "cleo", by="sam")
         registry.remove_agent("acme", "cleo")
         assert registry.add_agent(context, "acme", "cleo", project="atlas", owner="ana").frozen
-
-
-class TestSessions:
-    def test_belong_to_who_used_them_first(self, registry: Registry, context: Context) -> None:
-        registry.bind_session(context, "acme", "s1", "ana", "cleo")
-        registry.bind_session(context, "acme", "s1", "ana", "cleo")
-        for user, agent in (("otto", "cleo"), ("ana", "nell")):
-            with pytest.raises(Forbidden):
-                registry.bind_session(context, "acme", "s1", user, agent)
-
-    def test_of_the_same_name_are_another_tenants_own(self, registry: Registry, context: Context) -> None:
-        registry.bind_session(context, "acme", "s1", "ana", "cleo")
-        registry.bind_session(context, "globex", "s1", "otto", "cleo")
-
-    def test_are_bound_for_every_process(self, registry: Registry, context: Context, url: str) -> None:
-        with open_database(url) as other:
-            Registry(other).bind_session(context, "acme", "s1", "otto", "cleo")
-        with pytest.raises(Forbidden):
-            registry.bind_session(context, "acme", "s1", "ana", "cleo")

@@ -261,14 +261,27 @@ def test_a_secret_is_refused_and_nothing_of_it_is_told(desk: Desk, caller: Made)
     assert secret not in str(caught.value)
 
 
-def test_a_session_belongs_to_who_used_it_first(desk: Desk, caller: Made) -> None:
+def test_a_session_belongs_to_its_user_and_agent(desk: Desk, caller: Made) -> None:
+    """Nobody joins another's by its name, and nobody takes the name away."""
     desk.relations.write(add=[admin.Tuple("user:acme/bob", "can_invoke", "agent:acme/cleo")])
     ana, bob = caller("acme", "ana"), caller("acme", "bob")
     asked = RecallRequest(query="the plan", session_id="s-1")
     memories.remember(desk, ana, "cleo", RememberRequest(content="The plan is tea.", scope="session", session_id="s-1"))
     assert len(memories.search(desk, ana, "cleo", asked).items) == 1
-    with pytest.raises(Forbidden, match="session"):
-        memories.search(desk, bob, "cleo", asked)
+    assert memories.search(desk, bob, "cleo", asked).items == ()
+    assert memories.list_items(desk, bob, "cleo", session_id="s-1").items == ()
+    own = RememberRequest(content="The plan is coffee.", scope="session", session_id="s-1")
+    memories.remember(desk, bob, "cleo", own)
+    memories.taint(desk, bob, "cleo", "s-1", TaintRequest(reason="a page of the web"))
+    (found,) = memories.search(desk, ana, "cleo", asked).items
+    assert "tea" in (found.content or "")
+    purge = PurgeRequest(scope="session", session_id="s-1", confirm=True)
+    assert memories.purge(desk, bob, "cleo", purge).removed == 1
+    assert memories.remember(desk, ana, "cleo", own).trust == "unreviewed"  # what bob's has met, hers has not
+    for name in ("s-1!", "s.1", "s-1/..", ":", "S-1"):  # names that a plain one could be taken for
+        assert memories.list_items(desk, ana, "cleo", scope="session", session_id=name).items == ()
+        memories.remember(desk, ana, "cleo", own.model_copy(update={"session_id": name}))
+        assert len(memories.list_items(desk, ana, "cleo", scope="session", session_id=name).items) == 1
     with pytest.raises(InvalidInput, match="needs a session"):
         memories.remember(desk, ana, "cleo", RememberRequest(content="No session.", scope="session"))
 

@@ -13,7 +13,6 @@ from memoranda.notes.belonging import belongs_to
 from memoranda.values import replace
 
 TENANT_WIDE: frozenset[str] = frozenset(("team", "organization", "global"))
-_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 
 
 def places_of(where: OperationContext, scopes: Iterable[str] = ()) -> dict[str, Place]:
@@ -45,28 +44,29 @@ def home_of(scope: str) -> str:
 def circumstances(context: Context, where: OperationContext) -> Context:
     """The context of the operations below: whoever asks, with the machine's clock, random source and deadline."""
     team = where.writes.owner if where.writes is not None and where.writes.scope == "team" else where.team
-    session = None if where.session is None else session_name(where.session)
+    session = None if where.session is None else session_name(where, where.session)
     return replace(
         context, user=where.user, agent=where.agent, session=session, tenant=where.tenant,
         organization=where.organization, project=where.project, team=team,
     )  # fmt: skip
 
 
-def session_name(session: str) -> str:
-    """A session as the Homes know it: its id, or the digest of one with characters that no session id has there."""
-    if _SESSION.fullmatch(session) and not session.startswith(_DIGEST):
-        return session
-    return _DIGEST + hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+def session_name(where: OperationContext, session: str) -> str:
+    """A session as the Homes know it: its id, as far as it is plain, and a digest of it with its user and agent.
 
-
-_DIGEST = "session-sha256-"
+    So each user has names of their own with each agent: nobody joins another's session by its name, and nobody takes
+    a name that another one wants.
+    """
+    told = "\n".join((where.user, where.agent, session)).encode("utf-8", "surrogatepass")
+    plain = re.sub(r"[^A-Za-z0-9_:-]+", "-", session).strip("-_:")[:64]
+    return f"{plain or 'session'}.{hashlib.sha256(told).hexdigest()[:24]}"
 
 
 def _owner(where: OperationContext, place: Place) -> Mapping[str, str] | None:
     """The owner fields of the notes of a place; None for a place that no note of these Homes lies in."""
     scope, owner = place.scope, place.owner
     if scope == "session":  # it is bound to who uses it: another's session of that name is another place
-        return {"user": where.user, "agent": where.agent, "session": session_name(owner)}
+        return {"user": where.user, "agent": where.agent, "session": session_name(where, owner)}
     if scope == "project":
         return {"project": owner} if owner == where.project else None
     if scope == "organization":

@@ -1,4 +1,4 @@
-"""Tenants, users, teams and agents, what is frozen, and whose a session is: what every derived context stands on.
+"""Tenants, users, teams and agents, and what is frozen: what every derived context stands on.
 
 What is read here is remembered in the process, and forgotten as soon as any process changes who may do what
 (`state.database.Remembered`), so that a removal or a freeze counts from the next call on.
@@ -12,7 +12,7 @@ from sqlalchemy import Table, delete, select
 from sqlalchemy.engine import Connection
 
 from memoranda.context import Context
-from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
+from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.governance.names import checked, column, moment
 from memoranda.state import tables as t
 from memoranda.state.database import Database, Remembered, insert
@@ -262,26 +262,6 @@ class Registry:
         with self._database.changing(tenant) as connection:
             _tenant(connection, tenant)
             _remove(connection, t.freezes, tenant, agent=agent or "")
-
-    # Sessions
-
-    def bind_session(self, context: Context, tenant: str, session: str, user: str, agent: str) -> None:
-        """A session belongs to the user and the agent that used it first, in whichever process; Forbidden to others."""
-        known = self._remembered.now()
-        whose = known.get(("session", tenant, session))
-        if whose is None:
-            row = {"tenant": tenant, "id": session, "user_id": user, "agent": agent, "bound_at": moment(context)}
-            of = select(t.sessions.c.user_id, t.sessions.c.agent)
-            with self._database.begin(tenant) as connection:
-                connection.execute(insert(connection, t.sessions).values(**row).on_conflict_do_nothing())
-                found = connection.execute(of.where(t.sessions.c.tenant == tenant, t.sessions.c.id == session)).one()
-            whose = known[("session", tenant, session)] = (found.user_id, found.agent)
-        if whose != (user, agent):
-            raise Forbidden(
-                "This session is not the caller's.",
-                why="A session belongs to the user and the agent that used it first.",
-                remedy="Use a session id of your own.",
-            )
 
 
 def find_user(connection: Connection, tenant: str | None, user: str) -> User:

@@ -89,13 +89,6 @@ def not_frozen(case: Case) -> None:
         )
 
 
-def in_session(case: Case) -> None:
-    """A session belongs to the user and the agent that used it first; nobody else's call joins it."""
-    if case.session is not None:
-        user = case.caller.identity.user
-        case.desk.registry.bind_session(case.caller.context, case.tenant, case.session, user, case.agent.id)
-
-
 def within_policy(case: Case) -> None:
     """Modes, scopes, kinds and classification are those that the policy in force permits; the context is derived."""
     case.known_policy = current = case.desk.policies.in_force(case.tenant, case.agent.id)
@@ -261,13 +254,13 @@ def _taint(case: Case) -> list[str]:
 
 
 SERVICE_GUARDS: tuple[Guard, ...] = (
-    of_a_tenant, a_person, known, related, not_frozen, in_session, within_policy, capable, isolated, reached,
+    of_a_tenant, a_person, known, related, not_frozen, within_policy, capable, isolated, reached,
     no_secrets, no_personal_data, decided,
 )  # fmt: skip
 # A hold lies on whoever's memory, and a session on no place: both by people, and by builtin.
 HOLD_GUARDS: tuple[Guard, ...] = (of_a_tenant, a_person, an_officer, known, related, unplaced, no_secrets, decided)
 SESSION_GUARDS: tuple[Guard, ...] = (
-    of_a_tenant, a_person, known, related, not_frozen, in_session, unplaced, decided,
+    of_a_tenant, a_person, known, related, not_frozen, unplaced, decided,
 )  # fmt: skip
 # Reading and setting an agent's policy touches no engine and no memory.
 POLICY_GUARDS: tuple[Guard, ...] = (of_a_tenant, a_person, known, related)

@@ -22,6 +22,7 @@ Act = Callable[["Desk", "Caller", argparse.Namespace], Sequence[Mapping[str, Any
 
 def _options(*actions: str, tenant: bool = True, more: Callable[[Parser], None] | None = None) -> Any:
     def options(parser: Parser) -> None:
+        parser.intermixed = True
         parser.add_argument("action", metavar="ACTION", choices=actions, help=", ".join(actions))
         parser.add_argument("id", metavar="ID", nargs="?", help="which one; `list` needs none")
         if tenant:

@@ -54,6 +54,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaints are errors of ours, so that they look the same as all others."""
 
     several_values: dict[str, Callable[[str], bool]]
+    intermixed = False  # whether options may stand before the last of several arguments
     _width = 78
 
     def several(self, option: str, looks: Callable[[str], bool], **more: Any) -> None:
@@ -78,7 +79,7 @@ class Parser(argparse.ArgumentParser):
             else:
                 option = ""
             spread.append(word)
-        return self.parse_args(spread)
+        return self.parse_intermixed_args(spread) if self.intermixed else self.parse_args(spread)
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         # One is made for every option that is added; the usual one imports `shutil` to learn how wide the terminal is.

@@ -71,6 +71,7 @@ def _serve_options(parser: Parser) -> None:
 
 def _serve(frame: Frame, args: argparse.Namespace) -> int:
     config = configured(args)
+    _remark_strangers(frame)
     if args.example and config.strict:
         raise ConfigRefused(
             f"The example is refused in {config.environment}.",
@@ -83,12 +84,23 @@ def _serve(frame: Frame, args: argparse.Namespace) -> int:
 
 
 def _check_options(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the settings, as TOML")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="the settings, as TOML (else MEMORANDA_CONFIG, or none)"
+    )
+
+
+def _remark_strangers(frame: Frame) -> None:
+    """Names the variables that somebody may take for settings, and that nothing reads."""
+    from memoranda.faces.http.config import strangers
+
+    for name in strangers(os.environ):
+        frame.remark(f"The variable {name} is no setting, and is left out; docs/service.md lists all settings.")
 
 
 def _check(frame: Frame, args: argparse.Namespace) -> int:
     args.config, args.data = args.file, None
     config = configured(args)
+    _remark_strangers(frame)
     frame.answer(
         {"environment": config.environment, "listen": config.listen, "data": str(config.data)},
         [f"The settings are right for {config.environment}: it would listen at {config.listen}."],

@@ -246,6 +246,8 @@ def _unknown(name: str, where: str) -> ConfigRefused:
 # Variables of the command line, which runs in the same environment.
 _OTHERS = {"MEMORANDA_HOME", "MEMORANDA_AGENT", "MEMORANDA_SESSION", "MEMORANDA_CONFIG", "MEMORANDA_DATABASE_OWNER"}
 
+_ANOTHERS = (CREDENTIALS, "MEMORANDA_GUARD_", "MEMORANDA_SERVICE_", "MEMORANDA_PORT")
+
 
 def _no_stranger(environ: Mapping[str, str]) -> None:
     """A variable that looks like a setting and is none would be a setting that somebody believes is in force."""
@@ -254,6 +256,25 @@ def _no_stranger(environ: Mapping[str, str]) -> None:
     for name in sorted(environ):
         if name not in known and name.startswith(heads):
             raise _unknown(name, "The environment has a variable")
+
+
+def strangers(environ: Mapping[str, str]) -> list[str]:
+    """The variables that bear our names and that nothing reads, by name.
+
+    They are not refused: a cluster sets some for a service that is called memoranda (`MEMORANDA_SERVICE_HOST`, …), and
+    of `EAI_…` others read more than we do; of these only what is nearly one of ours is named.
+    """
+    import difflib
+
+    known = {setting.variable for setting in SETTINGS} | _OTHERS
+    ours = ("MEMORANDA_", "EAI_MEMORY_")
+    return [
+        name
+        for name in sorted(environ)
+        if name not in known
+        and not name.startswith(_ANOTHERS)
+        and (name.startswith(ours) or (name.startswith("EAI_") and difflib.get_close_matches(name, known, 1, 0.8)))
+    ]
 
 
 def check(config: Config) -> None:

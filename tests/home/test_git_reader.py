@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from home.tools import head
 from memoranda.context import Context
 from memoranda.home.git import Git
 from memoranda.home.keys import Keys
@@ -25,6 +26,21 @@ def test_a_reader_that_ended_by_itself_leaves_no_pipe_open(base: Path) -> None:
     assert pipe is not None
     assert pipe.closed
     git.close()
+
+
+def test_who_goes_through_many_answers_holds_up_no_other_and_no_closing(base: Path) -> None:
+    git = Git(layout_of(base))
+    name = head(base)
+    going, left = git.get_many([name] * 150), git.get_many([name] * 150)
+    first, process = next(going), git.objects()._process
+    assert first is not None
+    assert next(left) == first == git.get(name)
+    git.renew()
+    assert process.returncode is not None, "nobody is being answered"
+    assert [*going] == [first] * 149
+    git.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        list(left)
 
 
 def test_none_is_started_once_it_is_closed(base: Path) -> None:

@@ -116,6 +116,16 @@ def test_long_rows_of_versions_are_read_back_each(store: Store) -> None:
     assert [item.data if item else None for item in found] == [item.data for item in items]
 
 
+def test_others_are_read_while_one_goes_through_many(store: Store) -> None:
+    blobs = [make_object("blob", b"%d" % n) for n in range(150)]
+    put(store, blobs)
+    names = [item.oid for item in blobs]
+    for item, found in zip(blobs, store.get_many(names), strict=True):
+        other = store.get(names[0])
+        assert found is not None and other is not None
+        assert (found.data, other.data) == (item.data, b"0")
+
+
 def test_refs_move_all_or_none_and_only_from_where_they_are(store: Store) -> None:
     history = History(store)
     one, two, three = (history.commit({"a.md": bytes([65 + n])}) for n in range(3))

@@ -87,7 +87,7 @@ class DiskStore:
 
         Git checks that in `fsck` only, and whoever can write files can put other bytes under a loose object's name.
         """
-        for found in self._git.objects().get_many(names):
+        for found in self._git.get_many(names):
             if found is None or (found[1] == "blob" and object_id("blob", found[2]) != found[0]):
                 yield None
             else:

@@ -47,6 +47,7 @@ _READ = 1 << 16  # bytes
 ATTRIBUTES = "attributes"
 _ATTRIBUTES = "*.md -delta\nagents/*/journal/*.md delta\n"
 _MACOS = "[core]\n\tignorecase = true\n\tprecomposeunicode = true\n"
+_AT_ONCE = 64  # objects asked for at once: few enough that neither pipe fills and both sides wait
 
 
 class Git:
@@ -156,14 +157,32 @@ class Git:
         except FileNotFoundError as error:
             raise _no_git() from error
 
+    def get(self, name: str) -> tuple[str, str, bytes] | None:
+        """(object id, kind, data) of what `name` names (`<id>` or `<id>:<path>`), or None when it names nothing.
+
+        Asked of a long-lived reader, which the threads of this process share. RuntimeError once it is closed.
+        """
+        return self._answers([name])[0]
+
+    def get_many(self, names: Sequence[str]) -> Iterator[tuple[str, str, bytes] | None]:
+        """As `get` for each of `names`, in their order; who goes through them may ask for others meanwhile."""
+        for part in _parts(names):
+            yield from self._answers(part)
+
+    def _answers(self, names: Sequence[str]) -> list[tuple[str, str, bytes] | None]:
+        while True:
+            found = self.objects().answers(names)
+            if found is not None:
+                return found  # else a fresh one has taken its place
+
     def objects(self) -> CatFile:
-        """The long-lived reader of objects, shared by the threads of this process; RuntimeError once it is closed."""
+        """The long-lived reader; another one when it has ended or was renewed. RuntimeError once it is closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("this Home is closed")
             if self._reader is None or not self._reader.alive():
                 if self._reader is not None:
-                    self._reader.close_when_idle()  # it ended by itself: its pipes are still ours
+                    self._reader.close()  # it ended by itself: its pipes are still ours
                 self._reader = CatFile(self._layout.root, self.environment())
             return self._reader
 
@@ -176,14 +195,14 @@ class Git:
         with self._lock:
             old, self._reader = self._reader, None
         if old is not None:
-            old.close_when_idle()
+            old.close()
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            if self._reader is not None:
-                self._reader.close()
-                self._reader = None
+            old, self._reader = self._reader, None
+        if old is not None:
+            old.close()
 
 
 class CatFile:
@@ -202,30 +221,31 @@ class CatFile:
         except FileNotFoundError as error:
             raise _no_git() from error
         self._lock = threading.Lock()
+        self._closed = False
 
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def get(self, name: str) -> tuple[str, str, bytes] | None:
-        """(object id, kind, data) of what `name` names (`<id>` or `<id>:<path>`), or None when it names nothing."""
-        for found in self.get_many([name]):
-            return found
-        return None
-
     def get_many(self, names: Sequence[str]) -> Iterator[tuple[str, str, bytes] | None]:
-        """The objects of `names` in their order, None for each that is missing."""
-        window = 64  # requests under way at once: few enough that neither pipe fills and both sides wait
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
+        """The objects of `names` in their order, None for each that is missing. RuntimeError once it is closed."""
+        for part in _parts(names):
+            found = self.answers(part)
+            if found is None:
+                raise RuntimeError("this reader of objects is closed")
+            yield from found
+
+    def answers(self, names: Sequence[str]) -> list[tuple[str, str, bytes] | None] | None:
+        """The same of at most `_AT_ONCE` names, at once; None when it is closed."""
+        stdin = self._process.stdin
+        assert stdin is not None
         with self._lock:
+            if self._closed:
+                return None
             try:
-                for first in range(0, len(names), window):
-                    batch = names[first : first + window]
-                    stdin.write("".join(f"{name}\n" for name in batch).encode("utf-8", "surrogateescape"))
-                    stdin.flush()
-                    answers = [self._answer() for _ in batch]
-                    yield from answers
-            except (BrokenPipeError, OSError) as error:
+                stdin.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
+                stdin.flush()
+                return [self._answer() for _ in names]
+            except OSError as error:
                 raise HomeDamaged(
                     "Git stopped while it read objects of this Home.",
                     why=str(error),
@@ -245,20 +265,19 @@ class CatFile:
         stdout.read(1)
         return words[0].decode(), words[1].decode(), data
 
-    def close_when_idle(self) -> None:
-        """Closes when no other thread reads; one that holds on to an answer keeps it open."""
-        if self._lock.acquire(timeout=5):
-            try:
-                self.close()
-            finally:
-                self._lock.release()
-
     def close(self) -> None:
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):  # it has ended, and something was still on its way
-                    pipe.close()
-        self._process.wait()
+        """Ends it, after the answer that another thread is being given."""
+        with self._lock:
+            self._closed = True
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    with suppress(BrokenPipeError):  # it has ended, and something was still on its way
+                        pipe.close()
+            self._process.wait()
+
+
+def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[at : at + _AT_ONCE] for at in range(0, len(names), _AT_ONCE))
 
 
 def prepare_private(private: Path) -> None:

@@ -84,8 +84,7 @@ def _paths(git: Git, commits: list[str]) -> dict[str, str]:
 
 def _versions(git: Git, path: str, oids: list[str]) -> Iterator[Text]:
     whole: list[bytes] = []
-    reader = git.objects()
-    for data, oid in sorted(((found[2], found[0]) for oid in oids if (found := reader.get(oid))), key=_by_size):
+    for data, oid in sorted(((found[2], found[0]) for oid in oids if (found := git.get(oid))), key=_by_size):
         if not _is_text(data) or any(later.startswith(data) for later in whole):
             continue
         whole.append(data)
@@ -129,13 +128,13 @@ def _words(value: object) -> Iterator[str]:
 
 
 def _names(git: Git, tree: str) -> Iterator[str]:
-    found = git.objects().get(tree)
+    found = git.get(tree)
     for _, name, _ in read_tree(found[2] if found else b""):
         yield name.decode("utf-8", "replace")
 
 
 def _message(git: Git, oid: str, kind: str) -> Iterator[Text]:
-    found = git.objects().get(oid)
+    found = git.get(oid)
     head, _, message = (found[2] if found else b"").partition(b"\n\n")
     author = next((line for line in head.splitlines() if line.startswith((b"author ", b"tagger "))), b"")
     name = author.partition(b" ")[2].rpartition(b" <")[0]

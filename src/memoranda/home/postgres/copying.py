@@ -157,7 +157,7 @@ def put_from(store: PostgresStore, cursor: Cursor, layout: Layout, names: Iterab
     writer, count = Writer(), 0
     try:
         part: list[GitObject] = []
-        for found in git.objects().get_many(list(names)):
+        for found in git.get_many(list(names)):
             if found is not None:
                 part.append(GitObject(found[1], found[2], found[0]))
             if len(part) >= 200:

@@ -37,6 +37,7 @@ class Cognee:
     def __init__(self, environ: Mapping[str, str] | None = None, file: Path | None = None) -> None:
         self.environ, self.file, self.lock = dict(environ or {}), file, threading.RLock()
         self.slow = 0.0
+        self.uptime = 1e9
         self.calls: list[tuple[str, str, Any]] = []
         self.told: dict[str, Any] = {"users": {}, "keys": {}, "datasets": {}, "reads": []}
         if file is not None and file.exists():
@@ -90,6 +91,8 @@ class Cognee:
                 told = json.loads(body)
                 return 201, {"id": self.register(told["email"], told["password"]), "email": told["email"]}
             user = self.who(headers)
+            if user is not None and path == "/health/detailed":
+                return 200, {"status": "healthy", "uptime": self.uptime}
             if user is None:
                 return 401, {"detail": "Unauthorized"}
             return self._known(user, method, path, parse_qs(parts.query), headers, body)
@@ -171,7 +174,7 @@ class Cognee:
             return 200, None
         if rest == ["graph"]:
             return 200, self._graph(found)
-        listed = [{"id": name, "name": "t", "dataSize": len(text)} for name, text in found["data"].items()]
+        listed = [{"id": data, "name": one["name"]} for data, one in found["data"].items()]
         if rest == ["data", "count"]:
             return 200, {"count": len(listed)}
         begin = int(query.get("offset", ["0"])[0])
@@ -186,14 +189,14 @@ class Cognee:
             if 'name="datasetId"' in part["content-disposition"]:
                 one = content.decode()
             elif part.get_filename():
-                texts.append(content.decode())
+                texts.append((part.get_filename().rpartition(".")[0], content.decode()))
         found = self.told["datasets"].get(one)
         if found is None or not self._may(user, found, True):
             return 403, {"detail": "[PermissionDeniedError]"}
         told = []
-        for text in texts:
-            data = str(uuid.uuid5(_SPACE, f"{user}\n{text}"))
-            found["data"][data] = text
+        for name, text in texts:  # the same text in the same dataset is the same document, under its first name
+            data = str(uuid.uuid5(_SPACE, f"{one}\n{text}"))
+            found["data"].setdefault(data, {"name": name, "text": text})
             told.append({"data_id": data})
         self.keep()
         return 200, {"status": "PipelineRunCompleted", "dataset_id": one, "data_ingestion_info": told}
@@ -219,17 +222,20 @@ class Cognee:
         answers = []
         for one in wanted:
             near = vector(asked["query"])
-            texts = [(data, one["data"][data]) for data in one["built"] if data in one["data"]]
+            texts = [(data, one["data"][data]["text"]) for data in one["built"] if data in one["data"]]
             scored = sorted(
                 (1 - sum(a * b for a, b in zip(near, vector(text), strict=True)), data, text) for data, text in texts
             )[: asked["topK"]]
             kind = asked["searchType"]
             if kind == "CHUNKS_LEXICAL":
-                found: Any = [{"text": text, "type": "DocumentChunk"} for _, _, text in scored]
+                found: Any = [{"text": text, "document_id": data} for _, data, text in scored]
             elif kind.endswith("COMPLETION"):
                 found = [f"Answer: {' '.join(text for _, _, text in scored)}"]
             else:
-                found = [{"text": text, "document_id": data, "score": far} for far, data, text in scored]
+                of = kind == "CHUNKS"
+                found = [
+                    {"text": text, "document_id": data if of else None, "score": far} for far, data, text in scored
+                ]
             answers.append({"dataset_id": one["id"], "dataset_name": one["name"], "search_result": found})
         return 200, answers
 
@@ -237,7 +243,7 @@ class Cognee:
         nodes: dict[str, Any] = {}
         edges = []
         for data in one.get("built", []):
-            text = one["data"].get(data, "")
+            text = one["data"].get(data, {}).get("text", "")
             chunk = str(uuid.uuid5(_SPACE, f"chunk\n{data}"))
             nodes[chunk] = {"id": chunk, "label": f"DocumentChunk_{chunk}", "type": "DocumentChunk",
                             "properties": {"text": text}}  # fmt: skip

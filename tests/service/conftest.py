@@ -29,6 +29,13 @@ AGENTS = {"acme": {"cleo": ("shop", "ana"), "max": ("shop", "bob")}, "globex": {
 @pytest.fixture
 def desk(tmp_path: Path, context: Context) -> Iterator[Desk]:
     desk = open_desk(context, tmp_path / "service")
+    people(desk, context)
+    yield desk
+    desk.close()
+
+
+def people(desk: Desk, context: Context) -> None:
+    """Both tenants, with all who belong to them."""
     for tenant, users in USERS.items():
         desk.registry.add_tenant(context, tenant, organization=f"{tenant}-group")
         desk.relations.write(add=admin.tuples_of_tenant(tenant))
@@ -38,8 +45,6 @@ def desk(tmp_path: Path, context: Context) -> Iterator[Desk]:
             desk.registry.add_agent(context, tenant, agent, project, owner)
             desk.relations.write(add=admin.tuples_of_agent(tenant, agent, owner))
     desk.registry.add_user(context, None, "root", ("platform_admin",))
-    yield desk
-    desk.close()
 
 
 @pytest.fixture

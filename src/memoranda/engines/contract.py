@@ -327,6 +327,7 @@ class Dataset(Model):
     owner: str
     classification: Classification = "internal"
     documents: int = 0
+    built: int = Field(0, description="How many of its documents are in its graph.")
     status: Literal["empty", "ingested", "building", "built", "failed"] = "ingested"
     created_at: str | None = None
     retention_days: int | None = None
@@ -345,8 +346,10 @@ class Passage(Model):
 
     dataset_id: str
     text: str
-    score: float | None = None
-    source: str = ""
+    score: float | None = Field(None, description="From 0 to 1, larger is better; of the same kind in every type.")
+    source: str = Field("", description="The id of the document that it stands in, where that is one.")
+    envelope: str = Field("", description="The same words as untrusted data, between markers: what a model is given.")
+    suspicious: tuple[str, ...] = ()
 
 
 class GraphFound(Model):

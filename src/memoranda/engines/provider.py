@@ -121,8 +121,9 @@ class KnowledgeEngine(Protocol):
         ...
 
     def datasets(
-        self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int, cursor: str | None
-    ) -> DatasetList: ...
+        self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
+        after: tuple[str, str] | None,
+    ) -> DatasetList: ...  # fmt: skip
 
     def build_graph(
         self, context: Context, where: OperationContext, dataset_ids: tuple[str, ...]

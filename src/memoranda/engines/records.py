@@ -15,6 +15,7 @@ from sqlalchemy import and_, delete, or_, select, tuple_, update
 from sqlalchemy.engine import Connection
 
 from memoranda.engines.contract import OperationContext, Place
+from memoranda.engines.datasets import Datasets
 from memoranda.engines.naming import project_of
 from memoranda.errors import ChainConflict
 from memoranda.home.keys import Keys
@@ -125,6 +126,7 @@ class Records:
     def __init__(self, database: Database, keys: Keys) -> None:
         self._database = database
         self._keys = keys
+        self.datasets = Datasets(database)
 
     def hashes(self, tenant: str, text: str) -> tuple[str, str]:
         """The keyed hashes of a content: of its exact words, and of its words as they are compared."""
@@ -161,6 +163,12 @@ class Records:
                 made = update(engine_items).where(_T.tenant == kept.tenant, _T.original.in_(kept.supersedes))
                 connection.execute(made.values(recalled=False, head=False))
             _set_heads(connection, kept.tenant, kept.instance, kept.chain)
+
+    def keep_alone(self, kept: Sequence[Record]) -> None:
+        """The engine has these, of one tenant; each is a chain of its own."""
+        with self._database.begin(kept[0].tenant) as connection:
+            for one in kept:
+                connection.execute(_one(one.tenant, one.id).values(state="kept", record=one.record))
 
     def _join_chains(self, connection: Connection, kept: Record) -> None:
         there = _rows(connection, kept.tenant, kept.instance, _T.id.in_(kept.supersedes), _T.state == "kept")
@@ -281,6 +289,11 @@ class Records:
         mine = [_in(where, [place]), _T.state == "gone", _T.same_hash == same_hash]
         with self._database.read(where.tenant) as connection:
             return _rows(connection, where.tenant, None, *mine)
+
+    def within(self, tenant: str, container: str) -> list[Record]:
+        """Everything that is kept in a container, or may be."""
+        with self._database.read(tenant) as connection:
+            return _rows(connection, tenant, None, _T.container == container, _T.state != "gone")
 
     def derived(self, tenant: str, instance: str, originals: Sequence[str]) -> list[Record]:
         """What a model made from these items and is kept, or may be."""

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from memoranda.engines.contract import (
     Coverage,
+    Dataset,
     EngineName,
     InstanceCapabilities,
     Item,
@@ -29,6 +30,13 @@ class Page(Model):
     """One page of items, newest first; `next_cursor` is None at the end."""
 
     items: tuple[Item, ...]
+    next_cursor: str | None = None
+
+
+class DatasetPage(Model):
+    """One page of datasets, newest first; `next_cursor` is None at the end."""
+
+    items: tuple[Dataset, ...]
     next_cursor: str | None = None
 
 

@@ -89,6 +89,16 @@ def not_frozen(case: Case) -> None:
         )
 
 
+def of_no_session(case: Case) -> None:
+    """Knowledge belongs to no session: what does stays in builtin, which keeps no knowledge."""
+    if case.scope == "session" and case.operation in ("ingest_knowledge", "list_datasets"):
+        raise CapabilityUnsupported(
+            "Knowledge belongs to no session.",
+            why="The memory of a session stays in builtin, and never goes to Mem0 or Cognee.",
+            remedy="Use another scope.",
+        )
+
+
 def within_policy(case: Case) -> None:
     """Modes, scopes, kinds and classification are those that the policy in force permits; the context is derived."""
     case.known_policy = current = case.desk.policies.in_force(case.tenant, case.agent.id)
@@ -143,7 +153,9 @@ def capable(case: Case) -> None:
     """The engine of the agent's policy announces the operation. The memory of sessions is always builtin's."""
     desk, current = case.desk, case.policy
     asked = _ANNOUNCED_AS.get(case.operation, case.operation)
-    case.known_instance = told = announced(desk, case.tenant, desk.instance_for(current, asked, case.where))
+    sessions = case.operation == "taint"  # they are builtin's, whichever engine keeps the memories
+    instance = BUILTIN if sessions else desk.instance_for(current, asked, case.where)
+    case.known_instance = told = announced(desk, case.tenant, instance)
     if asked not in told.capabilities.memory and asked not in told.capabilities.knowledge:
         raise CapabilityUnsupported(
             f"The engine of this agent does not announce {asked}.",
@@ -254,7 +266,7 @@ def _taint(case: Case) -> list[str]:
 
 
 SERVICE_GUARDS: tuple[Guard, ...] = (
-    of_a_tenant, a_person, known, related, not_frozen, within_policy, capable, isolated, reached,
+    of_a_tenant, a_person, known, related, not_frozen, of_no_session, within_policy, capable, isolated, reached,
     no_secrets, no_personal_data, decided,
 )  # fmt: skip
 # A hold lies on whoever's memory, and a session on no place: both by people, and by builtin.

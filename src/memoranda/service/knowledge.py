@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from memoranda.engines.contract import (
     Dataset,
-    DatasetList,
     GraphFound,
     GraphRequest,
     GraphSearchRequest,
@@ -15,9 +14,12 @@ from memoranda.engines.contract import (
 )
 from memoranda.engines.provider import KnowledgeEngine
 from memoranda.errors import CapabilityUnsupported
+from memoranda.service.answers import DatasetPage
 from memoranda.service.caller import Caller
 from memoranda.service.case import Case
+from memoranda.service.cursors import seal, unseal
 from memoranda.service.desk import Desk
+from memoranda.service.memories import changeable
 from memoranda.service.pipeline import perform
 
 
@@ -36,19 +38,32 @@ def ingest(desk: Desk, caller: Caller, agent_id: str, new: IngestRequest) -> Dat
     )  # fmt: skip
 
     def keep(case: Case) -> Dataset:
-        return _engine(case).ingest(case.context, case.where, new)
+        return _engine(case).ingest(case.context, case.where, _by_policy(case, new))
 
     return perform(case, keep, items=lambda dataset: (dataset.id,))
 
 
+def _by_policy(case: Case, new: IngestRequest) -> IngestRequest:
+    """As the policy has it: the shorter retention, and a hold that is on for everything."""
+    policy = case.policy.policy
+    days = [days for days in (new.retention_days, policy.retention_days) if days is not None]
+    hold = new.legal_hold or policy.legal_hold
+    return new.model_copy(update={"retention_days": min(days, default=None), "legal_hold": hold})
+
+
 def datasets(
     desk: Desk, caller: Caller, agent_id: str, *, scope: Scope | None, limit: int, cursor: str | None
-) -> DatasetList:
-    """One page of datasets."""
+) -> DatasetPage:
+    """One page of datasets, newest first."""
     case = Case(desk, caller, "list_datasets", agent_id, scope=scope)
 
-    def page(case: Case) -> DatasetList:
-        return _engine(case).datasets(case.context, case.where, scope=scope, limit=limit, cursor=cursor)
+    def page(case: Case) -> DatasetPage:
+        where = case.where
+        about = ("datasets", where.user, where.agent, where.project, scope or "")
+        after = None if cursor is None else unseal(desk.keys, case.tenant, about, cursor)
+        listed = _engine(case).datasets(case.context, where, scope=scope, limit=limit, after=after)
+        following = None if listed.next is None else seal(desk.keys, case.tenant, about, listed.next)
+        return DatasetPage(items=listed.items, next_cursor=following)
 
     return perform(case, page, items=lambda page: [dataset.id for dataset in page.items])
 
@@ -58,7 +73,7 @@ def build_graph(desk: Desk, caller: Caller, agent_id: str, asked: GraphRequest) 
     case = Case(desk, caller, "build_graph", agent_id)
 
     def build(case: Case) -> tuple[Dataset, ...]:
-        return _engine(case).build_graph(case.context, case.where, asked.dataset_ids)
+        return _engine(case).build_graph(case.context, changeable(case), asked.dataset_ids)
 
     return perform(case, build, items=lambda built: [dataset.id for dataset in built])
 
@@ -68,9 +83,23 @@ def search_graph(desk: Desk, caller: Caller, agent_id: str, asked: GraphSearchRe
     case = Case(desk, caller, "search_graph", agent_id, labels={"search_type": asked.search_type})
 
     def search(case: Case) -> GraphFound:
-        return _engine(case).search_graph(case.context, case.where, asked)
+        return _filtered(case, _engine(case).search_graph(case.context, case.where, asked))
 
     return perform(case, search, items=lambda found: [passage.dataset_id for passage in found.passages])
+
+
+def _filtered(case: Case, found: GraphFound) -> GraphFound:
+    """Past the injection filter: what it blocks is dropped and counted, what it doubts is labelled."""
+    if not found.passages:
+        return found
+    verdicts = case.desk.injection.judge([passage.text for passage in found.passages])
+    kept = tuple(
+        passage.model_copy(update={"suspicious": verdict.suspicious}) if verdict.suspicious else passage
+        for passage, verdict in zip(found.passages, verdicts, strict=True)
+        if not verdict.blocked
+    )
+    blocked = len(found.passages) - len(kept)
+    return GraphFound(passages=kept, coverage=found.coverage.model_copy(update={"blocked": blocked}))
 
 
 def relations(desk: Desk, caller: Caller, agent_id: str, dataset_id: str) -> Relations:
@@ -88,6 +117,6 @@ def delete(desk: Desk, caller: Caller, agent_id: str, dataset_id: str) -> Purged
     case = Case(desk, caller, "delete_dataset", agent_id)
 
     def remove(case: Case) -> Purged:
-        return _engine(case).delete_dataset(case.context, case.where, dataset_id)
+        return _engine(case).delete_dataset(case.context, changeable(case), dataset_id)
 
     return perform(case, remove, items=lambda _: (dataset_id,))

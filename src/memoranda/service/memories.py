@@ -229,7 +229,7 @@ def update(
     case = Case(desk, caller, "update", agent_id, session=session_id, fields=(("content", change.content),))
 
     def supersede(case: Case) -> Item:
-        where, policy = _to_change(case), case.policy.policy
+        where, policy = changeable(case), case.policy.policy
         head = case.engine.get(case.context, where, item_id)
         refuse_unkept(policy, head.kind, head.classification)  # what it takes over is kept anew
         return case.engine.update(
@@ -241,7 +241,7 @@ def update(
         return perform(case, supersede, items=lambda item: (item.id, *item.supersedes))
 
     def again(made: str) -> Item:
-        return perform(case, lambda case: _again(case, _to_change(case).reads, made), items=lambda item: (item.id,))
+        return perform(case, lambda case: _again(case, changeable(case).reads, made), items=lambda item: (item.id,))
 
     return once(case, idempotency_key, (item_id, if_match, change), Item, done, again)
 
@@ -251,7 +251,7 @@ def _whoever(case: Case) -> Context:
     return replace(case.context, person=case.caller.identity.kind == "user")
 
 
-def _to_change(case: Case) -> OperationContext:
+def changeable(case: Case) -> OperationContext:
     """The context in which only what may be written is there at all."""
     places: tuple[Place, ...] = writable(case.desk, case.caller, case.agent, case.policy, case.session)
     return case.where.model_copy(update={"reads": places})
@@ -271,7 +271,7 @@ def forget(
     case = Case(desk, caller, "forget", agent_id, session=session_id)
 
     def end(case: Case) -> Gone:
-        return case.engine.forget(_whoever(case), _to_change(case), item_id, if_match=if_match)
+        return case.engine.forget(_whoever(case), changeable(case), item_id, if_match=if_match)
 
     def done() -> Gone:
         return perform(case, end, items=lambda gone: (gone.id,))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
+from memoranda.engines.cognee import Cognee
 from memoranda.engines.contract import InstanceDeclaration, ProviderName
 from memoranda.engines.egress import Egress
 from memoranda.engines.homes import Homes
@@ -32,7 +33,7 @@ from memoranda.service.reaching import Engines, Maker
 from memoranda.state.database import open_database
 
 # How the engine of each provider is made.
-MAKERS: dict[ProviderName, Maker] = {"mem0": Mem0}
+MAKERS: dict[ProviderName, Maker] = {"mem0": Mem0, "cognee": Cognee}
 
 
 def open_desk(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memoranda.context import Context
+from memoranda.engines.cognee import Cognee
 from memoranda.engines.mem0 import Mem0
 from memoranda.errors import LegalHold, MemorandaError
 from memoranda.governance.audit import AuditEvent, Outcome
@@ -53,14 +54,14 @@ def expire_elsewhere(desk: Desk, context: Context) -> int:
     failed = 0
     for tenant in desk.registry.tenants():
         for instance in desk.instances.list_for(tenant.id):
-            if instance.id == BUILTIN or instance.provider != "mem0":
+            if instance.id == BUILTIN:
                 continue
             outcome: Outcome = "success"
             code: str | None = None
             gone: tuple[str, ...] = ()
             try:
                 engine = desk.engine_of(instance.id)
-                gone = engine.expire(context, tenant.id) if isinstance(engine, Mem0) else ()
+                gone = engine.expire(context, tenant.id) if isinstance(engine, Mem0 | Cognee) else ()
             except MemorandaError as error:
                 outcome, code = outcome_of(error), error.code
                 failed += 1

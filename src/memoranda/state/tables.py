@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 PLATFORM = ""  # in a `tenant` column: of no tenant
 AUDIT = "*audit"  # whom a transaction is for that keeps the audit of all tenants; no tenant has such a name
-HEAD = "0004"  # the newest migration; a test compares it with the folder of migrations
+HEAD = "0005"  # the newest migration; a test compares it with the folder of migrations
 
 metadata = MetaData(
     naming_convention={
@@ -180,6 +180,35 @@ engine_items = Table(
     Index(None, "tenant", "project", "scope", "owner", "same_hash"),
     Index(None, "due_at"),
     Index(None, "state"),
+)
+
+# Datasets of engines elsewhere: their documents are rows of engine_items, whose `container` is the dataset's id
+
+engine_datasets = Table(
+    "engine_datasets",
+    metadata,
+    _key("tenant"),
+    _key("id"),
+    _text("instance"),
+    _text("state"),
+    _maybe("record"),
+    _text("namespace"),
+    _text("project"),  # empty for what belongs to the tenant as a whole
+    _text("scope"),
+    _text("owner"),
+    _text("user_id"),
+    _text("agent"),
+    _text("classification"),
+    Column("retention_days", Integer),
+    Column("legal_hold", Boolean, nullable=False),
+    _text("status"),
+    _maybe("building_since"),
+    Column("builds", Integer, nullable=False),  # how often the present build was begun
+    Column("built", Integer, nullable=False),  # documents in the graph
+    _text("created_at"),
+    _text("updated_at"),
+    Index(None, "tenant", "instance", "project", "scope", "owner", "created_at"),
+    Index(None, "status"),
 )
 
 # Relations: OpenFGA's tuples; `subject` is what OpenFGA calls the user

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Query
 
 from memoranda.engines.contract import (
     Dataset,
-    DatasetList,
     GraphFound,
     GraphRequest,
     GraphSearchRequest,
@@ -20,6 +19,7 @@ from memoranda.engines.contract import (
 from memoranda.faces.http.calls import Call, taking
 from memoranda.faces.http.parts import AgentId, Cursor, DatasetPath, Limit
 from memoranda.service import knowledge
+from memoranda.service.answers import DatasetPage
 
 router = APIRouter(prefix="/v1/memory/agents/{agent_id}/knowledge", tags=["knowledge"])
 Bare = Annotated[Call[Any], Depends(taking())]
@@ -40,11 +40,11 @@ def datasets(
     scope: Annotated[Scope | None, Query(description="Only this scope.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> DatasetList:
+) -> DatasetPage:
     """The datasets, newest first, a page at a time."""
     caller = call.caller
     call.nothing()
-    page: DatasetList = knowledge.datasets(call.desk, caller, agent_id, scope=scope, limit=limit, cursor=cursor)
+    page: DatasetPage = knowledge.datasets(call.desk, caller, agent_id, scope=scope, limit=limit, cursor=cursor)
     return page
 
 

@@ -1,0 +1,313 @@
+"""The engine `cognee`: Cognee keeps documents in datasets, builds graphs of them and finds; whose they are is ours.
+
+A dataset's name there begins with the opaque prefix and says whose it is; a document's name is our id. What Cognee
+answers with is shown only where our own row says that the document lies in a place that the caller reads. What is not
+of one document (completions, summaries, relations) stands for all of its dataset, and is shown as the most doubtful of
+its documents may be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import NoReturn
+
+from memoranda.context import Context
+from memoranda.engines.announced import ANNOUNCED
+from memoranda.engines.cognee_keeping import Keeping, missing_dataset, refuse_session
+from memoranda.engines.cognee_removing import Removing, standing
+from memoranda.engines.cognee_routes import Hit, Routes
+from memoranda.engines.contract import (
+    CapabilityDocument,
+    Coverage,
+    Dataset,
+    DatasetList,
+    Entity,
+    Gone,
+    GraphFound,
+    GraphSearchRequest,
+    Health,
+    IngestRequest,
+    Isolation,
+    Listed,
+    OperationContext,
+    Passage,
+    Pointer,
+    Purged,
+    Relation,
+    Relations,
+    Scope,
+)
+from memoranda.engines.datasets import DatasetRow
+from memoranda.engines.looking import missing
+from memoranda.engines.outside import Outside
+from memoranda.engines.records import Record, moment
+from memoranda.errors import CapabilityUnsupported, EngineUnavailable, Forbidden
+from memoranda.notes.times import format_instant, parse_instant
+
+_SETTLED_BY_NOW = timedelta(minutes=1)
+_COMPLETIONS = ("RAG_COMPLETION", "GRAPH_COMPLETION")
+_MOST = 50  # datasets in one search
+_WITHHELD = 3  # pointers to what is from outside and not shown
+# Nodes of Cognee's own keeping, and not of what a text is about.
+_OWN_NODES = frozenset(("DocumentChunk", "TextSummary", "TextDocument", "Document", "NodeSet", "Timestamp"))
+
+
+class Cognee:
+    """One instance of Cognee as an engine."""
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+        self._routes = Routes(outside.connection)
+        self._datasets = outside.records.datasets
+        self._keeping = Keeping(outside, self._routes)
+        self._removing = Removing(outside, self._routes)
+
+    # What it is
+
+    @property
+    def instance(self) -> str:
+        return self._outside.instance
+
+    def document(self) -> CapabilityDocument:
+        return CapabilityDocument(provider="cognee", engine_instance=self.instance, capabilities=ANNOUNCED["cognee"])
+
+    def isolation(self, tenant: str) -> Isolation:
+        return self._outside.isolation(tenant)
+
+    def health(self, context: Context) -> Health:
+        """`degraded` when it answers and something it needs is missing, or it does not admit us."""
+        began, status, detail = time.monotonic(), "ok", ""
+        try:
+            code, version = self._routes.health()
+            detail = f"Cognee {version}" if version else ""
+            if code != 200:
+                status, detail = "degraded", f"It answers with status {code}: something that it needs is missing."
+            else:
+                self._routes.admitted(context.tenant)
+        except EngineUnavailable as error:
+            status, detail = "degraded" if detail else "unavailable", f"{error.what} {error.why}".strip()
+        took = round((time.monotonic() - began) * 1000, 3)
+        return Health.model_validate(
+            {"engine_instance": self.instance, "provider": "cognee", "status": status, "detail": detail,
+             "latency_ms": took}
+        )  # fmt: skip
+
+    # Knowledge
+
+    def ingest(self, context: Context, where: OperationContext, new: IngestRequest) -> Dataset:
+        row = self._keeping.ingest(context, where, new)
+        if new.build_graph:
+            (row,) = self._keeping.build(context, [row])
+        return self._shown([row])[0]
+
+    def datasets(
+        self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
+        after: tuple[str, str] | None,
+    ) -> DatasetList:  # fmt: skip
+        refuse_session(scope)
+        places = [place for place in where.reads if place.scope != "session" and scope in (None, place.scope)]
+        rows = self._datasets.at(where, self.instance, places, limit=limit + 1, after=after)
+        page = [self._keeping.looked(context, row) for row in rows[:limit]]
+        following = (page[-1].created_at, page[-1].id) if len(rows) > limit else None
+        return DatasetList(items=self._shown(page), next=following)
+
+    def build_graph(
+        self, context: Context, where: OperationContext, dataset_ids: tuple[str, ...]
+    ) -> tuple[Dataset, ...]:
+        rows = self._found(where, dataset_ids)
+        counts = self._datasets.counts(where.tenant, [row.id for row in rows])
+        if empty := [row.id for row in rows if not counts.get(row.id)]:
+            raise CapabilityUnsupported(
+                f"{', '.join(empty)}: there is nothing that a graph could be built from.", remedy="Ingest texts first."
+            )
+        return self._shown(self._keeping.build(context, rows))
+
+    def search_graph(self, context: Context, where: OperationContext, asked: GraphSearchRequest) -> GraphFound:
+        if asked.dataset_ids:
+            rows = self._found(where, asked.dataset_ids)
+        else:
+            places = [place for place in where.reads if place.scope != "session"]
+            rows = self._datasets.at(where, self.instance, places, limit=_MOST)
+        rows = [self._keeping.looked(context, row) for row in rows]
+        unbuilt = [row.id for row in rows if not row.built]
+        notices = [f"not searched, because no graph was built of it: {', '.join(unbuilt)}"] if unbuilt else []
+        ready = [row for row in rows if row.built]
+        if not ready:
+            return GraphFound(coverage=Coverage(engines=(self.instance,), searched=0, notices=tuple(notices)))
+        whole = asked.search_type in _COMPLETIONS or asked.search_type == "SUMMARIES"
+        doubtful, due = self._doubtful(context, ready)
+        hides = bool(doubtful) and self._outside.company.hides(context, where)
+        if whole and (left := [row for row in ready if (hides and row.id in doubtful) or row.id in due]):
+            notices.append(f"not searched, because of documents that may not be shown: {', '.join(r.id for r in left)}")
+            ready = [row for row in ready if row not in left]
+        hits = self._searched(context, where, asked, ready)
+        shown, withheld = self._passages(context, where, asked, ready, hits, doubtful if whole else {}, hides)
+        coverage = Coverage(
+            engines=(self.instance,), searched=len(ready), withheld=tuple(withheld), notices=tuple(notices)
+        )
+        return GraphFound(passages=tuple(shown), coverage=coverage)
+
+    def _searched(
+        self, context: Context, where: OperationContext, asked: GraphSearchRequest, rows: Sequence[DatasetRow]
+    ) -> Sequence[Hit]:
+        if not rows:
+            return []
+        session = context.random(16).hex() if asked.search_type in _COMPLETIONS else None
+        return self._routes.search(
+            where.tenant, [str(row.record) for row in rows], asked.query, asked.search_type, asked.top_k, session
+        )
+
+    def _passages(
+        self, context: Context, where: OperationContext, asked: GraphSearchRequest, rows: Sequence[DatasetRow],
+        hits: Sequence[Hit], doubtful: Mapping[str, Sequence[Record]], hides: bool,
+    ) -> tuple[Sequence[Passage], Sequence[Pointer]]:  # fmt: skip
+        """What may be shown, best first, and pointers to what may not; the session has met what is shown."""
+        of, now = {str(row.record): row for row in rows}, context.now()
+        known = self._outside.records.of_engine(
+            where.tenant, self.instance, sorted({hit.document for hit in hits if hit.document})
+        )
+        passages, withheld, met = [], [], []
+        for hit in sorted(hits, key=lambda hit: -_score(hit))[: asked.top_k]:
+            row = of[hit.dataset]
+            record = None if hit.document is None else known.get(hit.document)
+            if hit.document is not None and (record is None or record.container != row.id or record.due(now)):
+                continue  # nobody asked for it to be kept, or it is not to be shown any more
+            behind = [record] if record is not None else list(doubtful.get(row.id, ()))
+            if hit.document is None and asked.search_type in ("CHUNKS", "CHUNKS_LEXICAL"):
+                continue  # a piece of no document of ours
+            quarantined = [one for one in behind if one.trust == "quarantined"]
+            if quarantined and hides:
+                withheld += [Pointer(id=one.id, kind=one.kind, at=one.created_at) for one in quarantined]
+                continue
+            met += [standing(one).shown() for one in behind]
+            labels = {"state": "quarantined" if quarantined else "unreviewed", "dataset": row.id}
+            name = record.id if record is not None else row.id
+            envelope = self._outside.envelope.wrap(name, self.instance, hit.text, labels)
+            passages.append(
+                Passage(
+                    dataset_id=row.id, text=hit.text, score=round(_score(hit), 6),
+                    source=record.id if record is not None else "", envelope=envelope,
+                )
+            )  # fmt: skip
+        self._outside.company.meet(context, where, met)
+        return passages, withheld[:_WITHHELD]
+
+    def _doubtful(self, context: Context, rows: Sequence[DatasetRow]) -> tuple[dict[str, Sequence[Record]], set[str]]:
+        """By dataset, its documents from outside; and the datasets with a document that is past its retention."""
+        now = context.now()
+        doubtful: dict[str, Sequence[Record]] = {}
+        due: set[str] = set()
+        for row in rows:
+            records = self._outside.records.within(row.tenant, row.id)
+            if any(record.due(now) for record in records):
+                due.add(row.id)
+            if outside := [record for record in records if record.trust == "quarantined"]:
+                doubtful[row.id] = outside
+        return doubtful, due
+
+    def relations(self, context: Context, where: OperationContext, dataset_id: str) -> Relations:
+        (row,) = self._found(where, (dataset_id,))
+        doubtful, due = self._doubtful(context, [row])
+        if due or (doubtful and self._outside.company.hides(context, where)):
+            raise Forbidden(
+                "This graph was built from documents that may not be shown here.",
+                why="Some of them are past their retention." if due else "Some of them came from outside.",
+                remedy="Forget these documents and build the graph again, or have a person look at it.",
+            )
+        nodes, edges = self._routes.graph(where.tenant, str(row.record))
+        behind = [record for records in doubtful.values() for record in records]
+        self._outside.company.meet(context, where, [standing(one).shown() for one in behind])
+        entities = tuple(
+            Entity(id=str(node.get("id")), name=str(node.get("label", "")), type=str(node.get("type", "")))
+            for node in nodes
+            if node.get("type") not in _OWN_NODES
+        )
+        known = {entity.id for entity in entities}
+        relations = tuple(
+            Relation(
+                source=str(edge.get("source")), target=str(edge.get("target")), relation=str(edge.get("label", ""))
+            )
+            for edge in edges
+            if str(edge.get("source")) in known and str(edge.get("target")) in known
+        )
+        return Relations(entities=entities, relations=relations)
+
+    def delete_dataset(self, context: Context, where: OperationContext, dataset_id: str) -> Purged:
+        (row,) = self._found(where, (dataset_id,))
+        return self._removing.dataset(context, where, row)
+
+    # Documents
+
+    def list(
+        self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
+        after: tuple[str, str] | None,
+    ) -> Listed:  # fmt: skip
+        """Documents, without their words: Cognee gives them only whole, and a list shows none unless it is asked."""
+        places = [place for place in where.reads if place.scope != "session" and scope in (None, place.scope)]
+        rows = self._outside.records.page(where, self.instance, places, limit=limit + 1, after=after, now=context.now())
+        page = rows[:limit]
+        items = tuple(standing(row).item(context.now(), hidden=True) for row in page)
+        following = (page[-1].created_at, page[-1].id) if len(rows) > limit else None
+        return Listed(items=items, next=following)
+
+    def forget(self, context: Context, where: OperationContext, item_id: str, *, if_match: str | None) -> Gone:
+        record = self._outside.records.get(where.tenant, self.instance, item_id)
+        if record is None or record.state != "kept" or not self._reads(where, record) or record.due(context.now()):
+            raise missing()
+        return self._removing.forget(context, where, record, if_match)
+
+    def purge(self, context: Context, where: OperationContext) -> Purged:
+        return self._removing.purge(context, where)
+
+    def expire(self, context: Context, tenant: str) -> tuple[str, ...]:
+        """Takes away what is past its retention, the ids of what went; and finds out what came of writes that were
+        not answered, and how the builds stand."""
+        records = self._outside.records
+        pending = records.pending(tenant, self.instance, moment(context.now() - _SETTLED_BY_NOW))
+        self._keeping.settle(context, tenant, pending)
+        for row in self._datasets.building(tenant, self.instance):
+            self._keeping.looked(context, row)
+        return tuple(self._removing.expire(context, records.due(tenant, self.instance, context.now())))
+
+    def _unannounced(self, *_: object, **__: object) -> NoReturn:
+        raise CapabilityUnsupported(
+            "Cognee does not announce this.", why="It keeps documents and graphs, and no memories.",
+            remedy="Use the knowledge operations, or choose another engine.",
+        )  # fmt: skip
+
+    # A guard refuses what is not announced before any of this is called.
+    remember = recall = search = get = update = history = export = review = _unannounced
+
+    # Shared
+
+    def _found(self, where: OperationContext, dataset_ids: Sequence[str]) -> Sequence[DatasetRow]:
+        rows = self._datasets.some(where, self.instance, dataset_ids)
+        if len(rows) < len(set(dataset_ids)):
+            raise missing_dataset()
+        return rows
+
+    def _reads(self, where: OperationContext, record: Record) -> bool:
+        return bool(record.container and self._datasets.some(where, self.instance, [record.container]))
+
+    def _shown(self, rows: Sequence[DatasetRow]) -> tuple[Dataset, ...]:
+        counts = self._datasets.counts(rows[0].tenant, [row.id for row in rows]) if rows else {}
+        return tuple(
+            Dataset.model_validate(
+                {"id": row.id, "engine": row.instance, "scope": row.scope, "owner": row.owner,
+                 "classification": row.classification, "documents": counts.get(row.id, 0),
+                 "built": min(row.built, counts.get(row.id, 0)),
+                 "status": row.status if counts.get(row.id) else "empty",
+                 "created_at": format_instant(parse_instant(row.created_at)), "retention_days": row.retention_days,
+                 "legal_hold": row.legal_hold}
+            )
+            for row in rows
+        )  # fmt: skip
+
+
+def _score(hit: Hit) -> float:
+    """From 0 to 1. A distance of vectors lies between 0 (the same) and 2; where there is none, the rank counts."""
+    if hit.distance is not None:
+        return max(0.0, min(1.0, 1 - hit.distance / 2))
+    return 1 / (1 + hit.rank)

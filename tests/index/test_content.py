@@ -157,8 +157,8 @@ def test_another_model_or_library_is_another_recipe(server: StandIn, tmp_path: P
     def digests(**how: object) -> tuple[str, str]:
         told = Endpoint(**{"url": server.url, "model": "letters", "dimensions": 8, **how})  # type: ignore[arg-type]
         recipe = find_recipe("endpoint:x", tmp_path, {"x": told}.get)
-        assert recipe.vectors is not None
-        return recipe.digest(), recipe.vectors.name
+        assert recipe.model is not None
+        return recipe.digest(), recipe.model.name
 
     same = digests()
     assert digests(key="another key", batch=7, wait=2.0) == same  # how it is asked changes no answer

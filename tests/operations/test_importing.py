@@ -64,7 +64,7 @@ def content(home: OpenHome) -> list[object]:
     """What the indexes hold."""
     db = home.indexes.catalog.db
     tables = [sorted(db.execute(f"SELECT {columns} FROM {table}"), key=repr) for table, columns in CONTENT.items()]
-    parts = [index for index in (home.indexes.lexical, home.indexes.vectors) if index is not None]
+    parts = [index for index in (home.indexes.lexical, home.indexes.table) if index is not None]
     return [*tables, *((sorted(index.keys()), index.counts()) for index in parts)]
 
 
@@ -94,7 +94,7 @@ def test_a_long_import_leaves_indexes_as_if_made_anew(
     assert [path for path, _ in done.odd] == ["binary.md"]
     assert told[-1] == 303 and len(told) > 3
     assert not runs  # nobody had to read the commits again
-    vectors = space.one().indexes.vectors
+    vectors = space.one().indexes.table
     assert vectors is None or not embedded  # nor to embed what a second process has
     monkeypatch.undo()
     home = space.one()

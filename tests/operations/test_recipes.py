@@ -91,14 +91,14 @@ def filled(context: Context, space: Space, count: int) -> list[str]:
 @pytest.mark.requirement("A-011")
 def test_several_vector_indexes_stand_side_by_side(person: Context, space: Space, home: Path) -> None:
     told = remember(person, space, NewNote("The physician wrote a prescription."))
-    for name in ("endpoint:letters", "endpoint:meanings"):
+    for name in ("words+endpoint:letters", "words+endpoint:meanings"):
         index_add(person, space, name, wait=True)
-    assert states(space) == {"words": "active", "endpoint:letters": "ready", "endpoint:meanings": "ready"}
+    assert states(space) == {"words": "active", "words+endpoint:letters": "ready", "words+endpoint:meanings": "ready"}
     assert len(list((home / ".memoranda").glob("vectors-*"))) == 2
     assert ids(person, space, "doctor medicine") == []  # the active one goes by words alone
     for n in range(30):  # as many as it takes to know from which likeness on something is shown
         remember(person, space, NewNote(f"{n}a {n}b {n}c {n}d."))
-    view = index_try(person, space, "endpoint:meanings", "doctor medicine")
+    view = index_try(person, space, "words+endpoint:meanings", "doctor medicine")
     assert [item.id for item in view.items] == [told.id]
     assert [name.split("-")[0] for name in view.coverage.indexes] == ["lexical", "vectors"]
     assert ids(person, space, "doctor medicine") == []
@@ -109,14 +109,14 @@ def test_a_process_that_lives_long_keeps_the_others_level_and_nobody_waits(
 ) -> None:
     home = space.one()
     index_add(person, space, "words+outline", wait=True)
-    index_add(person, space, "endpoint:letters", wait=True)
+    index_add(person, space, "words+endpoint:letters", wait=True)
     filled(person, space, 3)
     recall(person, space, "cabbage")
-    assert states(space)["endpoint:letters"] == "behind"  # a process of one question does no more than that
+    assert states(space)["words+endpoint:letters"] == "behind"  # a process of one question does no more than that
     space.watch()
     server.most = 0  # its answers are held up from here on
     recall(person, space, "cabbage")
-    until(lambda: states(space)["endpoint:letters"] == "building" and len(server.asked) > 0)
+    until(lambda: states(space)["words+endpoint:letters"] == "building" and len(server.asked) > 0)
     began = time.monotonic()
     last = filled(person, space, 1)[0]
     assert last in ids(person, space, "cabbage row")
@@ -126,7 +126,7 @@ def test_a_process_that_lives_long_keeps_the_others_level_and_nobody_waits(
     until(lambda: building.under_way(home.repository.layout.own) is False)
     home.upkeep.due = 0.0  # as ten seconds later
     recall(person, space, "cabbage")
-    until(lambda: states(space) == {"words": "active", "words+outline": "ready", "endpoint:letters": "ready"})
+    until(lambda: states(space) == {"words": "active", "words+outline": "ready", "words+endpoint:letters": "ready"})
     seen = home.upkeep.seen
     asked = len(server.asked)
     home.upkeep.due = 0.0
@@ -142,21 +142,21 @@ def test_a_build_disturbs_neither_recall_nor_writing_and_goes_on_after_a_kill(
     """The server answers nothing for a while, so that whoever waited for the build would wait for ever."""
     before = filled(person, space, 20)
     server.most = 2
-    assert index_add(person, space, "endpoint:letters").state == "building"
+    assert index_add(person, space, "words+endpoint:letters").state == "building"
     until(lambda: len(server.asked) == 3)
     during = remember(person, space, NewNote("The zeppelin lands on Monday."))
     assert ids(person, space, "zeppelin") == [during.id]
     assert before[3] in ids(person, space, "cabbage 3")
-    assert states(space)["endpoint:letters"] == "building"
+    assert states(space)["words+endpoint:letters"] == "building"
     pid = _pid(home)
     os.kill(pid, signal.SIGKILL)
-    until(lambda: states(space)["endpoint:letters"] == "stopped")
-    (told,) = [state for state in recipe_states(space.one()) if state.name == "endpoint:letters"]
+    until(lambda: states(space)["words+endpoint:letters"] == "stopped")
+    (told,) = [state for state in recipe_states(space.one()) if state.name == "words+endpoint:letters"]
     assert told.why and "goes on" in told.why
     assert 0 < _embedded(space, home) < 21
     server.most = 1_000_000
-    index_add(person, space, "endpoint:letters")
-    until(lambda: states(space)["endpoint:letters"] == "ready")
+    index_add(person, space, "words+endpoint:letters")
+    until(lambda: states(space)["words+endpoint:letters"] == "ready")
     under_way = server.asked[2]["input"]  # when it was killed: that is asked for again, and nothing else
     assert under_way and len(server.texts) == 21 + len(under_way)
     assert len(set(server.texts)) == 21
@@ -165,7 +165,7 @@ def test_a_build_disturbs_neither_recall_nor_writing_and_goes_on_after_a_kill(
 
 def _embedded(space: Space, home: Path) -> int:
     """How many documents have a vector of letters."""
-    part = space.one().indexes.recipe("endpoint:letters").vectors
+    part = space.one().indexes.recipe("words+endpoint:letters").model
     assert part is not None
     index = part.open(home / ".memoranda" / part.name)
     try:
@@ -190,10 +190,10 @@ def test_what_stopped_a_build_is_told_and_it_can_go_on(person: Context, space: S
     filled(person, space, 3)
     server.says = [(401, {}, b"")]
     with pytest.raises(Unavailable, match="refuses"):
-        index_add(person, space, "endpoint:letters", wait=True)
-    (told,) = [state for state in recipe_states(space.one()) if state.name == "endpoint:letters"]
+        index_add(person, space, "words+endpoint:letters", wait=True)
+    (told,) = [state for state in recipe_states(space.one()) if state.name == "words+endpoint:letters"]
     assert told.state == "stopped" and told.why and "401" in told.why
-    assert index_add(person, space, "endpoint:letters", wait=True).state == "ready"
+    assert index_add(person, space, "words+endpoint:letters", wait=True).state == "ready"
 
 
 @needs_table
@@ -203,7 +203,7 @@ def test_vectors_of_a_fixed_model_are_the_same_again(context: Context, space: Sp
     made = []
     for _ in range(2):
         index_add(context, space, "static", wait=True)
-        part = space.one().indexes.recipe("static").vectors
+        part = space.one().indexes.recipe("static").table
         assert part is not None
         index = part.open(home / ".memoranda" / part.name)
         made.append(index.vectors_of(sorted(index.keys())))  # type: ignore[attr-defined]
@@ -229,18 +229,18 @@ def stocked(person: Context, space: Space) -> str:
 def test_a_recipe_answers_when_the_golden_questions_find_it_no_worse(
     person: Context, space: Space, home: Path, stocked: str
 ) -> None:
-    index_add(person, space, "endpoint:meanings", wait=True)
+    index_add(person, space, "words+endpoint:meanings", wait=True)
     with pytest.raises(CheckFailed, match="no golden question"):
-        index_promote(person, space, "endpoint:meanings")
+        index_promote(person, space, "words+endpoint:meanings")
     golden_add(person, space, "doctor medicine", [stocked])
     assert ids(person, space, "doctor medicine") == []
-    done = index_promote(person, space, "endpoint:meanings")
+    done = index_promote(person, space, "words+endpoint:meanings")
     assert (done.former, done.forced, done.new.hit, done.old.hit) == ("words", False, 1.0, 0.0)
     assert ids(person, space, "doctor medicine") == [stocked]
     with pytest.raises(Conflict, match="answers already"):
-        index_promote(person, space, "endpoint:meanings")
+        index_promote(person, space, "words+endpoint:meanings")
     # The way back: the old index is there still, and worse.
-    assert states(space) == {"endpoint:meanings": "active", "words": "ready"}
+    assert states(space) == {"words+endpoint:meanings": "active", "words": "ready"}
     with pytest.raises(CheckFailed, match="words is worse"):
         index_promote(person, space, "words")
     assert ids(person, space, "doctor medicine") == [stocked]
@@ -250,20 +250,20 @@ def test_a_recipe_answers_when_the_golden_questions_find_it_no_worse(
     assert ids(person, space, "doctor medicine") == []
     told = Serving(home / ".git" / "memoranda").read().promotions
     assert [(p.recipe, p.former, p.by, p.forced) for p in told] == [
-        ("endpoint:meanings", "words", "dana", False), ("words", "endpoint:meanings", "dana", True),
+        ("words+endpoint:meanings", "words", "dana", False), ("words", "words+endpoint:meanings", "dana", True),
     ]  # fmt: skip
 
 
 def test_both_are_shown_question_by_question(person: Context, space: Space, stocked: str) -> None:
     golden_add(person, space, "doctor medicine", [stocked])
     golden_add(person, space, "Who wrote a prescription?", [stocked])
-    index_add(person, space, "endpoint:meanings", wait=True)
-    done = golden_compare(person, space, "endpoint:meanings")
+    index_add(person, space, "words+endpoint:meanings", wait=True)
+    done = golden_compare(person, space, "words+endpoint:meanings")
     assert not done.worse
     rows = [(row["question"], row["ranks"]) for row in done.json()["questions"]]  # type: ignore[union-attr, attr-defined]
     assert rows == [
-        ("doctor medicine", {"words": None, "endpoint:meanings": 1}),
-        ("Who wrote a prescription?", {"words": 1, "endpoint:meanings": 1}),
+        ("doctor medicine", {"words": None, "words+endpoint:meanings": 1}),
+        ("Who wrote a prescription?", {"words": 1, "words+endpoint:meanings": 1}),
     ]
 
 
@@ -271,20 +271,20 @@ def test_what_answers_and_the_last_that_passed_are_not_retired(
     person: Context, space: Space, home: Path, stocked: str
 ) -> None:
     golden_add(person, space, "doctor medicine", [stocked])
-    index_add(person, space, "endpoint:meanings", wait=True)
-    index_promote(person, space, "endpoint:meanings")
+    index_add(person, space, "words+endpoint:meanings", wait=True)
+    index_promote(person, space, "words+endpoint:meanings")
     with pytest.raises(Conflict, match="answers"):
-        index_retire(person, space, "endpoint:meanings")
+        index_retire(person, space, "words+endpoint:meanings")
     index_promote(person, space, "words", force=True)
     with pytest.raises(Conflict, match="last recipe that passed"):
-        index_retire(person, space, "endpoint:meanings")
+        index_retire(person, space, "words+endpoint:meanings")
     with pytest.raises(NotFound):
-        index_retire(person, space, "endpoint:letters")
+        index_retire(person, space, "words+endpoint:letters")
     golden_add(person, space, "Who wrote a prescription?", [stocked])
     golden = home / "memory" / "golden.yaml"
     golden.write_text(golden.read_text().replace("hit: 1.0, mrr: 0.5", "hit: 0.5, mrr: 0.5"))
     assert golden_run(person, space).passed
-    (gone,) = index_retire(person, space, "endpoint:meanings")
+    (gone,) = index_retire(person, space, "words+endpoint:meanings")
     assert gone.startswith("vectors-") and not (home / ".memoranda" / gone).exists()
     assert not list((home / ".memoranda" / "models").glob("answers-*"))
     assert states(space) == {"words": "active"}
@@ -297,7 +297,7 @@ def test_no_exchange_touches_a_note(person: Context, space: Space, home: Path, s
     space.one().repository.flush()
     before = tree(home)
     assert before
-    for name in ("endpoint:meanings", "endpoint:letters", "words"):
+    for name in ("words+endpoint:meanings", "words+endpoint:letters", "words"):
         if name != "words":
             index_add(person, space, name, wait=True)
         index_promote(person, space, name, force=True)
@@ -311,8 +311,8 @@ def test_another_model_or_version_is_tested_by_itself(
     person: Context, space: Space, home: Path, keys: Keys, stocked: str, model: StandIn, endpoints: dict[str, Endpoint]
 ) -> None:
     golden_add(person, space, "doctor medicine", [stocked])
-    index_add(person, space, "endpoint:meanings", wait=True)
-    index_promote(person, space, "endpoint:meanings")
+    index_add(person, space, "words+endpoint:meanings", wait=True)
+    index_promote(person, space, "words+endpoint:meanings")
     record = Serving(home / ".git" / "memoranda")
     first = record.read()
     assert recall(person, space, "doctor medicine").coverage.notices == ()
@@ -326,8 +326,8 @@ def test_another_model_or_version_is_tested_by_itself(
         assert any("golden questions were asked again: hit 0.000" in notice for notice in view.coverage.notices)
         assert not any("golden" in notice for notice in recall(person, again, "doctor").coverage.notices)
         second = record.read()
-        assert second.digest != first.digest and second.kept["endpoint:meanings"].tested != first.kept[
-            "endpoint:meanings"].tested  # fmt: skip
+        assert second.digest != first.digest and second.kept["words+endpoint:meanings"].tested != first.kept[
+            "words+endpoint:meanings"].tested  # fmt: skip
 
 
 # A server is asked only when a person has let it be
@@ -336,10 +336,10 @@ def test_another_model_or_version_is_tested_by_itself(
 def test_nobody_else_than_a_person_lets_texts_be_sent(context: Context, space: Space, server: StandIn) -> None:
     remember(context, space, NewNote("The roof lost two slates."))
     with pytest.raises(ConfirmationRequired, match="would be sent"):
-        index_add(context, space, "endpoint:letters", wait=True)
+        index_add(context, space, "words+endpoint:letters", wait=True)
     index_add(replace(context, person=True), space, "words")
     with pytest.raises(Unavailable, match="cannot be used here"):
-        index_try(context, space, "endpoint:letters", "slates")
+        index_try(context, space, "words+endpoint:letters", "slates")
     assert server.asked == []
 
 
@@ -348,7 +348,7 @@ def test_a_home_that_names_a_server_makes_nobody_call_it(
 ) -> None:
     """Who can write every file of a Home, Git's folder included, can name a recipe, and that is all."""
     told = remember(context, space, NewNote("The roof lost two slates."))
-    Serving(home / ".git" / "memoranda").change(lambda record: replace(record, active="endpoint:letters"))
+    Serving(home / ".git" / "memoranda").change(lambda record: replace(record, active="words+endpoint:letters"))
     view = recall(context, space, "slates")
     assert [item.id for item in view.items] == [told.id]
     assert any("cannot be used here" in notice and "answers" in notice for notice in view.coverage.notices)
@@ -359,12 +359,12 @@ def test_another_address_under_the_same_name_needs_another_word(
     person: Context, space: Space, server: StandIn, model: StandIn, endpoints: dict[str, Endpoint]
 ) -> None:
     remember(person, space, NewNote("The roof lost two slates."))
-    index_add(person, space, "endpoint:letters", wait=True)
+    index_add(person, space, "words+endpoint:letters", wait=True)
     before = len(server.asked)
     assert before
     endpoints["letters"] = endpoints["letters"]._replace(url=model.url)
     with pytest.raises(Unavailable, match="cannot be used here"):
-        index_try(replace(person, person=False), space, "endpoint:letters", "slates")
+        index_try(replace(person, person=False), space, "words+endpoint:letters", "slates")
     assert model.asked == [] and len(server.asked) == before
 
 
@@ -383,8 +383,8 @@ def test_a_record_that_cannot_be_read_is_named_and_recall_goes_on(context: Conte
 def remote(person: Context, space: Space, stocked: str) -> str:
     """The Home when the model of meanings answers."""
     golden_add(person, space, "doctor medicine", [stocked])
-    index_add(person, space, "endpoint:meanings", wait=True)
-    index_promote(person, space, "endpoint:meanings")
+    index_add(person, space, "words+endpoint:meanings", wait=True)
+    index_promote(person, space, "words+endpoint:meanings")
     return stocked
 
 
@@ -414,7 +414,7 @@ def test_without_its_server_words_answer_and_it_is_said(
 def test_what_is_forgotten_is_forgotten_here_too(person: Context, space: Space, home: Path, remote: str) -> None:
     forget(person, space, Selection((remote,)))
     assert ids(person, space, "doctor medicine") == []
-    until(lambda: states(space)["endpoint:meanings"] == "active" and _answers(home) == 0)
+    until(lambda: states(space)["words+endpoint:meanings"] == "active" and _answers(home) == 0)
 
 
 def _answers(home: Path) -> int:

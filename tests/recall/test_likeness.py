@@ -73,11 +73,11 @@ def test_passages_count_with_what_is_around_them(context: Context, space: Space)
 def test_vectors_are_made_again_when_they_are_gone_or_damaged(context: Context, space: Space, home: Path) -> None:
     told = remember(context, space, NewNote("The physician wrote a prescription."))
     assert ids(context, space, "doctor medicine") == [told.id]
-    vectors = space.one().indexes.vectors
+    vectors = space.one().indexes.table
     assert vectors is not None
     shutil.rmtree(vectors.directory)
     assert ids(context, space, "doctor medicine") == [told.id]
-    vectors = space.one().indexes.vectors
+    vectors = space.one().indexes.table
     assert vectors is not None
     file = vectors.directory / "vectors.bin"
     file.write_bytes(bytes(len(file.read_bytes())))

@@ -166,7 +166,7 @@ def start(layout: Layout, recipe: NamedRecipe) -> None:
     """
     _reap()
     told = {
-        "cache": str(layout.cache.absolute()), "own": str(layout.own.absolute()), "recipe": recipe.name,
+        "cache": str(layout.cache.absolute()), "own": str(layout.own.absolute()), "recipe": recipe.spelt,
         "endpoint": list(recipe.endpoint) if recipe.endpoint else None,
     }  # fmt: skip
     # -P: what lies in the folder that somebody works in is no module of ours.

@@ -168,10 +168,21 @@ class Indexes:
         return cast(LexicalIndex, self._opened((self._trying or self.active()).lexical))
 
     @property
-    def vectors(self) -> VectorIndex | None:
-        """The vector index; None in a recipe without one, or where it cannot be used (a notice says so)."""
-        part = (self._trying or self.active()).vectors
+    def table(self) -> VectorIndex | None:
+        """The vectors of the bundled table; None in a recipe without, or where it cannot be used (a notice says so)."""
+        part = (self._trying or self.active()).table
         return None if part is None else cast("VectorIndex | None", self.opened(part))
+
+    @property
+    def model(self) -> VectorIndex | None:
+        """The vectors of a model behind a server; None in a recipe without."""
+        part = (self._trying or self.active()).model
+        return None if part is None else cast("VectorIndex | None", self.opened(part))
+
+    @property
+    def server(self) -> str:
+        """How the settings call the server of the model; "" where there is none."""
+        return (self._trying or self.active()).server
 
     def further(self, name: str) -> LexicalIndex | None:
         """The graph or the outline, where the recipe asks for it."""
@@ -204,15 +215,16 @@ class Indexes:
             self._open[part.name] = index
         return index
 
-    def discard_vectors(self, error: IndexDamaged) -> None:
-        """They turned out damaged in the middle of a question: it is answered without, the next one makes them anew."""
+    def discard_vectors(self, vectors: VectorIndex, error: IndexDamaged, rest: str) -> None:
+        """They turned out damaged in the middle of a question: it is answered by the rest, the next one makes them
+        anew."""
         with self.lock:
-            if (vectors := self.vectors) is not None:
-                del self._open[vectors.directory.name], self._places[vectors.directory]
+            if self._open.pop(vectors.directory.name, None) is not None:
+                del self._places[vectors.directory]
                 vectors.close()
                 self._level = None
                 remove(vectors.directory)
-            self.notices.append(f"{error.what} This answer goes by the words alone; the next one makes it again.")
+            self.notices.append(f"{error.what} This answer goes by {rest}; the next one makes it again.")
 
     def _open_catalog(self) -> Catalog:
         directory = self._directory(CATALOG)
@@ -286,7 +298,7 @@ class Indexes:
         """As `ahead_content`, of the vectors that a recall waits for. IndexDamaged, Unavailable, IndexBusy."""
         with self.lock:
             self._reopen_if_deleted()
-            part = self._awaited_vectors()
+            part = self.active().table
             if part is None or (index := self.opened(part)) is None:
                 return
             if last or self._behind(index) >= _WORTHWHILE:
@@ -294,10 +306,7 @@ class Indexes:
 
     def awaits_vectors(self) -> bool:
         """Whether there are vectors that a recall waits for."""
-        return (part := self._awaited_vectors()) is not None and self.opened(part) is not None
-
-    def _awaited_vectors(self) -> Part | None:
-        return next((part for part in self.active().awaited if part.recipe.name == "vectors"), None)
+        return (part := self.active().table) is not None and self.opened(part) is not None
 
     def _behind(self, index: ContentIndex) -> int:
         """How much the feed says that an index has not heard."""
@@ -365,19 +374,18 @@ class Indexes:
     def foresee(self, question: str, recipe: NamedRecipe | None) -> None:
         """Has the server of a remote recipe see a question before anybody waits for this lock because of it."""
         with self.trying(recipe):
-            vectors = self.vectors
-        if vectors is not None:
+            model = self.model
+        if model is not None:
             try:
-                vectors.embedder.embed_question(question, lambda _: 1.0)
+                model.embedder.embed_question(question, lambda _: 1.0)
             except Unavailable:
                 pass  # the search finds the same in a moment, and tells of it
 
     def behind(self) -> Part | None:
         """What the active recipe has in the background and is not up to the catalog; None when all is well."""
-        active = self.active()
-        part = active.vectors if active.remote else None
+        part = self.active().model
         with self.lock:
-            if part is None or self.vectors is None or part.is_level(self.catalog, self._opened(part)):
+            if part is None or self.model is None or part.is_level(self.catalog, self._opened(part)):
                 return None
         return part
 
@@ -396,7 +404,7 @@ class Indexes:
 
     def serving(self) -> list[str]:
         """The names of the content indexes that answer."""
-        asked = (self.lexical, self.vectors, self.further("graph"), self.further("outline"))
+        asked = (self.lexical, self.table, self.model, self.further("graph"), self.further("outline"))
         return [index.directory.name for index in asked if index is not None]
 
     def _write_manifests(self, took_ms: int) -> None:

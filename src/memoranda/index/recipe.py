@@ -18,6 +18,7 @@ from typing import NamedTuple
 from memoranda.errors import IndexDamaged
 
 MANIFEST = "manifest.json"
+VECTORS = "vectors"  # the indexes of vectors, one a model
 GRAPH, OUTLINE = "graph", "outline"  # the indexes of structure, see `structure`
 
 

@@ -10,7 +10,7 @@ from memoranda.errors import CheckFailed, ConfirmationRequired, Conflict, NotFou
 from memoranda.home.settings import Setting, Settings
 from memoranda.index import building
 from memoranda.index.indexes import MODELS
-from memoranda.index.recipes import ENDPOINT, NamedRecipe
+from memoranda.index.recipes import ENDPOINT, NamedRecipe, server_of
 from memoranda.index.serving import Kept, Promotion, Record, Tested
 from memoranda.notes.times import format_instant
 from memoranda.operations.asking import TOP
@@ -85,8 +85,8 @@ def index_add(context: Context, space: Space, name: str, *, wait: bool = False) 
     """
     _ask(context, space, "index add")
     home = space.one()
-    if name.startswith(ENDPOINT):
-        _allow(context, space, home, name.removeprefix(ENDPOINT))
+    if server := server_of(name):
+        _allow(context, space, home, server)
     recipe = home.indexes.recipe(name)
     home.refresh(context)
     indexes = tuple(part.name for part in recipe.parts)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from memoranda.recall.likeness import SERVED
+
 # Which index a signal comes from; what is not named here is an effect.
 _INDEX = {
     "words": "lexical", "cover": "lexical",
     "linked": "graph", "heading": "outline", "like": "vectors", "like_near": "vectors", "like_session": "vectors",
+    "model": SERVED, "model_near": SERVED, "model_session": SERVED,
 }  # fmt: skip
 _EFFECT = {
     "superseded": "validity", "ended": "validity", "near": "neighbours", "answer": "neighbours", "month": "date",
@@ -33,9 +36,11 @@ def why(
     """
     gave = {name: weights[name] * value / scale for name, value in signals.items() if value}
     indexes = dict.fromkeys(ranks, 0.0)
+    served = next((name for name in ranks if name.startswith(SERVED)), SERVED)
     effects = dict.fromkeys(EFFECTS, 0.0)
     for name, value in gave.items():
         if (index := _INDEX.get(name)) is not None:
+            index = served if index == SERVED else index
             indexes[index] = indexes.get(index, 0.0) + value
         else:
             effect = _EFFECT.get(name, name)

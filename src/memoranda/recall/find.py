@@ -88,16 +88,37 @@ def find(indexes: Indexes, home: str, wanted: Wanted) -> Answer:
     former = wanted.known_at is not None or wanted.history or candidates.edited
     scores = indexes.lexical.search(question.query, wanted.facets(), include_retired=former)
     structure = _structure(indexes, wanted, former=former)
-    vectors = indexes.vectors
-    if vectors is not None:
+    alike = _alike(indexes, wanted, question, scores, former=former)
+    while True:
         try:
-            alike = likeness(vectors, question, scores, wanted.facets(), former=former)
             return _answer(candidates, home, wanted, question, scores, alike, structure)
         except IndexDamaged as error:
-            indexes.discard_vectors(error)
+            damaged = [one for one in alike if one.damaged]
+            if not damaged:
+                raise
+            alike = [one for one in alike if not one.damaged]
+            for one in damaged:
+                indexes.discard_vectors(one.vectors, error, _rest(alike))
+            candidates = _Candidates(indexes, wanted)
+
+
+def _alike(indexes: Indexes, wanted: Wanted, question: Question, scores: Scores, *, former: bool) -> list[Likeness]:
+    """What the vectors of the recipe say, those of the table first; who cannot say anything now is left out."""
+    found: list[Likeness] = []
+    for vectors, server in ((indexes.table, ""), (indexes.model, indexes.server)):
+        if vectors is None:
+            continue
+        try:
+            found.append(likeness(vectors, question, scores, wanted.facets(), former=former, server=server))
+        except IndexDamaged as error:
+            indexes.discard_vectors(vectors, error, _rest(found))
         except Unavailable as error:  # a server that does not answer
-            indexes.notices.append(f"{error.what} This answer goes by the words alone.")
-    return _answer(_Candidates(indexes, wanted), home, wanted, question, scores, None, structure)
+            indexes.notices.append(f"{error.what} This answer goes by {_rest(found)}.")
+    return found
+
+
+def _rest(alike: Sequence[Likeness]) -> str:
+    return "the words and the other vectors" if alike else "the words alone"
 
 
 def _structure(indexes: Indexes, wanted: Wanted, *, former: bool) -> Structure | None:
@@ -110,7 +131,7 @@ def _structure(indexes: Indexes, wanted: Wanted, *, former: bool) -> Structure |
 
 
 def _answer(
-    candidates: _Candidates, home: str, wanted: Wanted, question: Question, scores: Scores, alike: Likeness | None,
+    candidates: _Candidates, home: str, wanted: Wanted, question: Question, scores: Scores, alike: Sequence[Likeness],
     structure: Structure | None,
 ) -> Answer:  # fmt: skip
     words = frozenset(term for group in question.query.groups for term in group.alternatives)
@@ -263,7 +284,7 @@ class _Candidates:
         return [b.row for b in notes if not b.tainted and ((line := wrote.get(b.blob)) is None or line.kind != "found")]
 
     def reviewed_beside(
-        self, question: Question, scores: Scores, shown: Sequence[Ranked], alike: Likeness | None
+        self, question: Question, scores: Scores, shown: Sequence[Ranked], alike: Sequence[Likeness]
     ) -> list[Ranked]:
         """The reviewed notes that answer the question and are not among those shown, best first.
 

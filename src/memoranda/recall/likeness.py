@@ -1,9 +1,11 @@
-"""What the vector index says of a question: which documents are near it, and how near those are that words found."""
+"""What the vectors of one model say of a question: which documents are near it, and how near those are that words
+found. A recipe may ask for two, the bundled table and a model behind a server; each has its own say in the ranking."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from memoranda.errors import IndexDamaged
 from memoranda.index.analysis import fold, language_of
 from memoranda.index.lexical import Accept, Scores
 from memoranda.index.vectors import Near, VectorIndex
@@ -19,46 +21,88 @@ _NO_FLOORS = (1.1, 1.1)
 _NEAREST = 30
 
 
+LIKE, MODEL = "like", "model"  # the signals of the table's vectors, and of a server's
+SERVED = "endpoint:"  # what `why` calls the vectors of a server begins so
+
+
 class Likeness:
-    """The vectors' view of one question."""
+    """One model's view of one question.
 
-    def __init__(self, near: Near, floors: tuple[float, float], usual: float = 0.0, *, model: bool = False) -> None:
-        """`floors` as above; `usual` is the cosine of what has nothing to do with each other; `model` says that whole
-        sentences are read, which knows more than a table of words."""
-        self.model = model
+    Attributes:
+        name: what `why` calls the index, `vectors` or `endpoint:NAME`.
+        signal: what its signals are called, see `passages` and `ranking`.
+        vectors: the index that is asked; `damaged` once it turned out to be so.
+        floor, alone: from which likeness on something is shown that no word found, when words found something else, and
+            when they did not.
+    """
+
+    def __init__(
+        self, vectors: VectorIndex, near: Near, floors: tuple[float, float], usual: float = 0.0, server: str = ""
+    ) -> None:
+        """`usual` is the cosine of what has nothing to do with each other; `server` is that of the model."""
+        self.name = f"{SERVED}{server}" if server else "vectors"
+        self.signal = MODEL if server else LIKE
+        self.vectors = vectors
+        self.damaged = False
         self._near = near
-        self.floor, self.alone = (self._beyond(floor, usual) for floor in floors)
         self._usual = usual
+        self.floor, self.alone = (self._beyond(floor) for floor in floors)
 
-    @staticmethod
-    def _beyond(cosine: float, usual: float) -> float:
+    def _beyond(self, cosine: float) -> float:
         """How far it lies above what is usual, from 0 to 1."""
-        return max((cosine - usual) / (1 - usual), 0.0)
+        return max((cosine - self._usual) / (1 - self._usual), 0.0)
 
     def further(self, known: Iterable[str], accept: Accept | None, *, passages: bool) -> list[str]:
         """The nearest documents that may be shown and that words did not find, in the order of their keys."""
         held = set(known)
-        near = self._near.nearest(_NEAREST, passages=passages)
-        keys = sorted(
-            key for key, cosine in near if self._beyond(cosine, self._usual) >= self.floor and key not in held
-        )
+        try:
+            near = self._near.nearest(_NEAREST, passages=passages)
+        except IndexDamaged:
+            self.damaged = True
+            raise
+        keys = sorted(key for key, cosine in near if self._beyond(cosine) >= self.floor and key not in held)
         return sorted(accept(keys)) if keys and accept is not None else keys
 
     def of(self, keys: Sequence[str]) -> dict[str, float]:
-        """The cosine of each document with the question; opposites count as unrelated."""
-        return {key: self._beyond(cosine, self._usual) for key, cosine in self._near.of(keys).items()}
+        """The cosine of each document with the question; opposites count as unrelated, and what has no vector is left
+        out."""
+        try:
+            found = self._near.of(keys)
+        except IndexDamaged:
+            self.damaged = True
+            raise
+        return {key: self._beyond(cosine) for key, cosine in found.items()}
+
+
+def enough(
+    doubtful: Iterable[tuple[str, dict[str, float]]], alike: Sequence[Likeness], *, alone: bool
+) -> list[tuple[str, dict[str, float]]]:
+    """Of (key, signals) that no word would show, those that are alike enough to any of the models; `alone` says that
+    words found nothing at all."""
+    least = [(one.signal, one.alone if alone else one.floor) for one in alike]
+    return [found for found in doubtful if any(found[1][signal] >= floor for signal, floor in least)]
+
+
+def filled(known: dict[str, float], keys: Sequence[str]) -> dict[str, float]:
+    """With the mean of these for each key that has none: a server has not seen everything yet, and what it has not seen
+    shall neither gain nor lose by that."""
+    if not known or len(known) == len(keys):
+        return known
+    mean = sum(sorted(known.values())) / len(known)
+    return {key: known.get(key, mean) for key in keys}
 
 
 def likeness(
-    vectors: VectorIndex, question: Question, scores: Scores, facets: Sequence[Sequence[str]], *, former: bool
-) -> Likeness:
-    """Asks the vectors, each word of the question counting as much as it is rare."""
+    vectors: VectorIndex, question: Question, scores: Scores, facets: Sequence[Sequence[str]], *, former: bool,
+    server: str = "",
+) -> Likeness:  # fmt: skip
+    """Asks the vectors, each word of the question counting as much as it is rare. Unavailable: no server answers."""
     idf = {group.word: weight for group, weight in zip(scores.query.groups, scores.idf, strict=True)}
     usual = sum(idf.values()) / len(idf)
     near = vectors.search(question.text, lambda word: idf.get(fold(word), usual), facets, include_retired=former)
     if vectors.calibrated:
         from memoranda.index.calibration import calibration
 
-        return Likeness(near, *calibration(vectors), model=True)
+        return Likeness(vectors, near, *calibration(vectors), server)
     latin = any("a" <= letter <= "z" for letter in fold(question.text))
-    return Likeness(near, _FLOORS[language_of(question.text)] if latin else _NO_FLOORS)
+    return Likeness(vectors, near, _FLOORS[language_of(question.text)] if latin else _NO_FLOORS)

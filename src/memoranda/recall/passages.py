@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from memoranda.index.lexical import Accept, Scores
 from memoranda.index.traits import QUESTION
 from memoranda.recall.facts import Fact, Facts
-from memoranda.recall.likeness import Likeness
+from memoranda.recall.likeness import LIKE, MODEL, Likeness, enough, filled
 from memoranda.recall.question import Question
 from memoranda.recall.signals import Floor, Signals, plain, timely
 
@@ -41,11 +41,26 @@ WEIGHTS_NEAR = {
     "like_near": 1.6,  # those of the entries around it, each counted as in NEAR
     "like_session": 5.8,  # of the three that are most alike in its session, their mean
 }  # fmt: skip
+# A model behind a server in its place, fitted in the same way with multilingual-e5-small.
+WEIGHTS_MODEL = {
+    **WEIGHTS,
+    "words": 7.8, "near": 7.6, "answer": 3.2, "session": 2.3, "speaker": 1.5, "asks": -1.1, "month": 2.9, "day": 6.6,
+    "model": 3.2, "model_near": 5.1, "model_session": 7.2,
+}  # fmt: skip
+# Both beside each other: the table's as they are, the model's three from a grid over conversations 1 to 5 by the share
+# found in the first ten and the mean reciprocal rank together.
+WEIGHTS_BOTH = {**WEIGHTS_NEAR, "model": 4.0, "model_near": 5.0, "model_session": 2.0}
+_WEIGHTS = {(): WEIGHTS, (LIKE,): WEIGHTS_NEAR, (MODEL,): WEIGHTS_MODEL, (LIKE, MODEL): WEIGHTS_BOTH}
 # What a word counts that stands so many entries before or after the passage; in the passage itself it counts 1. Two
 # entries before is the same speaker. In falling order, since a word counts once.
 NEAR = ((-2, 0.7), (-1, 0.6), (1, 0.5), (2, 0.4))
 AROUND = 2  # entries on each side
 _SATURATION = 1.2  # so many further passages of a session with a word are worth as much as the first
+
+
+def weights(alike: Sequence[Likeness]) -> dict[str, float]:
+    """What the signals weigh where these models were asked."""
+    return _WEIGHTS[tuple([one.signal for one in alike])]
 
 
 def passage_signals(
@@ -54,7 +69,7 @@ def passage_signals(
     facts: Facts,
     found: Sequence[str],
     accept: Accept | None,
-    alike: Likeness | None = None,
+    alike: Sequence[Likeness] = (),
 ) -> list[tuple[str, Signals]]:
     """The signals of the passages that were found and of those around them, those that pass the floor."""
     known = facts.facts(found)
@@ -77,9 +92,7 @@ def passage_signals(
         if fact.key in held
     }
     floor = Floor(question, scores)
-    like = alike.of(list(every)) if alike else {}
-    likes = {(fact.thread, fact.place): (fact.session, like.get(fact.key, 0.0)) for fact in every.values()}
-    most_alike = _most_alike([(every[key].session, like.get(key, 0.0)) for key in shown]) if alike else {}
+    views = [_Alike(one, every, shown) for one in alike]
     result: list[tuple[str, Signals]] = []
     doubtful: list[tuple[str, Signals]] = []
     for key in shown:
@@ -98,7 +111,7 @@ def passage_signals(
                 if away == -1 and other[2] & QUESTION:
                     answer = share(other[1] & content)
         passes = floor.passes(seen, fact.at_ms)
-        if not passes and (alike is None or like.get(key, 0.0) < alike.floor):
+        if not passes and not any(view.like.get(key, 0.0) >= view.floor for view in views):
             continue
         signals = {"words": own, "near": near - own, "answer": answer, "session": sessions.get(session, 0.0)}
         if named == {fact.speaker}:
@@ -106,16 +119,28 @@ def passage_signals(
         if traits & QUESTION:
             signals["asks"] = own
         timely(signals, question, fact.at_ms, traits)
-        if alike:
-            signals["like"] = like.get(key, 0.0)
-            around_it = [(worth, likes.get((thread, place + away))) for away, worth in NEAR]
-            signals["like_near"] = sum([worth * it[1] for worth, it in around_it if it and it[0] == session])
-            signals["like_session"] = most_alike[session]
+        for view in views:
+            view.add(signals, fact)
         (result if passes else doubtful).append((key, signals))
-    if alike is not None:
-        least = alike.floor if result else alike.alone
-        result += [(key, signals) for key, signals in doubtful if signals["like"] >= least]
-    return result
+    return result + enough(doubtful, alike, alone=not result)
+
+
+class _Alike:
+    """What one model says of the passages that were found and of those around them."""
+
+    def __init__(self, alike: Likeness, every: Mapping[str, Fact], shown: Sequence[str]) -> None:
+        self._signal, self.floor = alike.signal, alike.floor
+        self.like = like = filled(alike.of(list(every)), list(every))
+        self._at = {(fact.thread, fact.place): (fact.session, like.get(fact.key, 0.0)) for fact in every.values()}
+        self._sessions = _most_alike([(every[key].session, like.get(key, 0.0)) for key in shown])
+
+    def add(self, signals: Signals, fact: Fact) -> None:
+        """Adds its three signals of a passage."""
+        session, thread, place = fact.session, fact.thread, fact.place
+        signals[self._signal] = self.like.get(fact.key, 0.0)
+        around = [(worth, self._at.get((thread, place + away))) for away, worth in NEAR]
+        signals[f"{self._signal}_near"] = sum([worth * it[1] for worth, it in around if it and it[0] == session])
+        signals[f"{self._signal}_session"] = self._sessions[session]
 
 
 def _most_alike(shown: Iterable[tuple[str, float]]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from memoranda.index.lexical import Accept, Scores
 from memoranda.recall import passages
 from memoranda.recall.explaining import places, why
 from memoranda.recall.facts import Fact, Facts, Ranked
-from memoranda.recall.likeness import Likeness
+from memoranda.recall.likeness import LIKE, MODEL, Likeness, enough, filled
 from memoranda.recall.question import Question
 from memoranda.recall.signals import Floor, Signals, plain, timely
 
@@ -42,10 +42,14 @@ NOTE_WEIGHTS = {
     "superseded": -5.0,
     "ended": -2.5,
 }
-# Where there are vectors. Fitted on every other French question; for English notes there are none to fit on.
-NOTE_WEIGHTS_NEAR = {**NOTE_WEIGHTS, "like": 9.0}
-# Where they come from a model that reads sentences. Fitted on every other French question with multilingual-e5-small.
-NOTE_WEIGHTS_MODEL = {**NOTE_WEIGHTS, "like": 30.0}
+# By the vectors that there are. Fitted on every other French question, a model that reads sentences with
+# multilingual-e5-small; for English notes there are none to fit on.
+_WEIGHTS = {
+    (): NOTE_WEIGHTS,
+    (LIKE,): {**NOTE_WEIGHTS, "like": 9.0},
+    (MODEL,): {**NOTE_WEIGHTS, "model": 30.0},
+    (LIKE, MODEL): {**NOTE_WEIGHTS, "like": 3.0, "model": 30.0},
+}
 SCALE = 12.0  # a passage with every word of the question scores about 1, a note somewhat more
 
 Judged = tuple[float, str, Signals, Mapping[str, float]]
@@ -64,13 +68,13 @@ def rank(
     facts: Facts,
     n: int,
     accept: Accept | None = None,
-    alike: Likeness | None = None,
+    alike: Sequence[Likeness] = (),
     structure: Structure | None = None,
 ) -> list[Ranked]:
     """The best n of what the search found and `accept` lets through, best first, ties by key.
 
     `accept` gets keys and returns the acceptable ones; neighbours of what was found are asked about too. `alike` is
-    what the vectors say, `structure` what graph and outline say, where there are any.
+    what the vectors of each model say, `structure` what graph and outline say, where there are any.
     """
     notes = [key for key, _ in scores.top(max(_NOTES, n), accept, passages=False)]
     said = [key for key, _ in scores.top(max(_PASSAGES, n), accept, passages=True)]
@@ -80,8 +84,9 @@ def rank(
     notes += titled if accept is None or not titled else sorted(accept(titled))
     by_words = places(notes) | places(said)
     if alike and not _answered(scores, [*notes, *said]):
-        notes += alike.further(notes, accept, passages=False)
-        said += alike.further(said, accept, passages=True)
+        for one in alike:
+            notes += one.further(notes, accept, passages=False)
+            said += one.further(said, accept, passages=True)
     of_notes = _note_signals(question, scores, facts, notes, alike) if notes else []
     of_said = passages.passage_signals(question, scores, facts, said, accept, alike) if said else []
     by_structure: dict[str, Places] = {}
@@ -91,10 +96,10 @@ def rank(
         of_notes, by_structure = _with_structure(structure, question, of_notes, best, facts, accept)
     judged = [
         *_judged(of_notes, _note_weights(alike)),
-        *_judged(of_said, passages.WEIGHTS_NEAR if alike else PASSAGE_WEIGHTS),
+        *_judged(of_said, passages.weights(alike)),
     ]
     judged.sort(key=lambda item: (-item[0], item[1]))
-    by_likeness = _by_likeness(of_notes) | _by_likeness(of_said) if alike else None
+    by_likeness = {one.name: _by_likeness(of_notes, one) | _by_likeness(of_said, one) for one in alike}
     return _told(judged[:n], by_words, by_likeness, by_structure)
 
 
@@ -120,7 +125,7 @@ def _with_structure(
 
 
 def rank_notes(
-    question: Question, scores: Scores, facts: Facts, keys: Sequence[str], n: int, alike: Likeness | None = None
+    question: Question, scores: Scores, facts: Facts, keys: Sequence[str], n: int, alike: Sequence[Likeness] = ()
 ) -> list[Ranked]:
     """The best n of these notes by the same signals, best first, ties by key."""
     if not keys:
@@ -130,39 +135,33 @@ def rank_notes(
     judged.sort(key=lambda item: (-item[0], item[1]))
     held = scores.held(keys)
     by_words = places(sorted((key for key in keys if key in held), key=lambda key: (-held[key].score, key)))
-    return _told(judged[:n], by_words, _by_likeness(of_notes) if alike else None)
+    return _told(judged[:n], by_words, {one.name: _by_likeness(of_notes, one) for one in alike})
 
 
-def _note_weights(alike: Likeness | None) -> Mapping[str, float]:
-    if alike is None:
-        return NOTE_WEIGHTS
-    return NOTE_WEIGHTS_MODEL if alike.model else NOTE_WEIGHTS_NEAR
+def _note_weights(alike: Sequence[Likeness]) -> Mapping[str, float]:
+    return _WEIGHTS[tuple([one.signal for one in alike])]
 
 
 def _judged(found: Iterable[tuple[str, Signals]], weights: Mapping[str, float]) -> Iterator[Judged]:
     return ((_total(signals, weights), key, signals, weights) for key, signals in found)
 
 
-def _by_likeness(found: Iterable[tuple[str, Signals]]) -> dict[str, int]:
+def _by_likeness(found: Iterable[tuple[str, Signals]], alike: Likeness) -> dict[str, int]:
     """key -> its place among these by the vectors alone; what is not alike at all has none."""
-    return places(key for _, key in sorted((-s["like"], key) for key, s in found if s.get("like")))
+    signal = alike.signal
+    return places(key for _, key in sorted((-s[signal], key) for key, s in found if s.get(signal)))
 
 
 def _told(
-    judged: Iterable[Judged],
-    by_words: Places,
-    by_likeness: Places | None,
+    judged: Iterable[Judged], by_words: Places, by_likeness: Mapping[str, Places],
     by_structure: Mapping[str, Places] = MappingProxyType({}),
-) -> list[Ranked]:
+) -> list[Ranked]:  # fmt: skip
     """The items, with the place of each by every index that was asked."""
-    found = []
-    for total, key, signals, weights in judged:
-        ranks = {"lexical": by_words.get(key)}
-        if by_likeness is not None:
-            ranks["vectors"] = by_likeness.get(key)
-        ranks |= {index: places.get(key) for index, places in by_structure.items()}
-        found.append(Ranked(key, total, signals, weights, ranks))
-    return found
+    asked = {"lexical": by_words, **by_likeness, **by_structure}
+    return [
+        Ranked(key, total, signals, weights, {index: places.get(key) for index, places in asked.items()})
+        for total, key, signals, weights in judged
+    ]
 
 
 def account(item: Ranked) -> dict[str, object]:
@@ -184,13 +183,13 @@ def _total(signals: Signals, weights: Mapping[str, float]) -> float:
 
 
 def _note_signals(
-    question: Question, scores: Scores, facts: Facts, keys: Sequence[str], alike: Likeness | None
+    question: Question, scores: Scores, facts: Facts, keys: Sequence[str], alike: Sequence[Likeness]
 ) -> list[tuple[str, Signals]]:
     known = facts.facts(keys)
     most = sum(scores.idf) * _HIGHEST
     asked = plain(question.text)
     floor = Floor(question, scores)
-    like = alike.of(keys) if alike else {}
+    likes = [(one, filled(one.of(keys), keys)) for one in alike]
     result: list[tuple[str, Signals]] = []
     doubtful: list[tuple[str, Signals]] = []
     for key, (mask, score, traits, _) in scores.held(keys).items():
@@ -198,7 +197,7 @@ def _note_signals(
         if fact is None:
             continue
         passes = floor.passes(mask, fact.at_ms)
-        if not passes and (alike is None or like.get(key, 0.0) < alike.floor):
+        if not passes and not any(like.get(key, 0.0) >= one.floor for one, like in likes):
             continue
         # "last week" is met by a note of last week, in whatever words.
         met = mask | question.dated if mask and question.is_of(fact.at_ms) else mask
@@ -209,10 +208,7 @@ def _note_signals(
         timely(signals, question, fact.at_ms, traits)
         if fact.state in ("superseded", "ended"):
             signals[fact.state] = 1.0
-        if alike:
-            signals["like"] = like.get(key, 0.0)
+        for one, like in likes:
+            signals[one.signal] = like.get(key, 0.0)
         (result if passes else doubtful).append((key, signals))
-    if alike is not None:
-        least = alike.floor if result else alike.alone
-        result += [(key, signals) for key, signals in doubtful if signals["like"] >= least]
-    return result
+    return result + enough(doubtful, alike, alone=not result)

@@ -17,7 +17,7 @@ _TOP = 8
 
 def _recipe(parser: Parser) -> None:
     parser.add_argument(
-        "recipe", metavar="RECIPE", help="words, static, or endpoint:NAME; +graph or +outline behind it"
+        "recipe", metavar="RECIPE", help="words, static, or static+endpoint:NAME; +graph or +outline behind it"
     )
 
 
@@ -109,7 +109,7 @@ def _retire(frame: Frame, args: argparse.Namespace) -> int:
 COMMANDS = {
     "index add": Command(
         "Puts a recipe beside the one that answers, and builds its indexes in the background: words (the words alone), "
-        "static (words, and vectors from the installed table) or endpoint:NAME (words, and vectors from a server that "
+        "static (words, and vectors from the installed table) or endpoint:NAME (that, and vectors from a server that "
         "your own settings describe). A build that was stopped is gone on with.",
         _add_options,
         _add,

@@ -23,6 +23,7 @@ from memoranda.engines.homes import Homes
 from memoranda.engines.shelves import PostgresShelf
 from memoranda.errors import ChainConflict, Conflict, NotFound
 from memoranda.home.git import Git
+from memoranda.home.objects import object_id
 from memoranda.home.postgres.copying import objects_in_folder
 from memoranda.home.postgres.node import node_layout
 from memoranda.home.postgres.places import find_place
@@ -230,6 +231,8 @@ class Worker:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self.thread.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 def test_a_node_is_killed_at_any_moment_and_nothing_acknowledged_is_lost(
@@ -264,8 +267,14 @@ def test_a_node_is_killed_at_any_moment_and_nothing_acknowledged_is_lost(
         assert not [error for worker in ended for error in worker.refused], "nothing stood in anybody's way"
         rows_are_one_history(node.database, tmp_path)
         with connect(postgres.superuser) as connection:
-            heads = connection.execute("SELECT path, content FROM memoranda.memory_heads").fetchall()
-        assert len(heads) == len(held)
+            heads = connection.execute("SELECT path, blob, content FROM memoranda.memory_heads").fetchall()
+        assert all(object_id("blob", content) == blob.hex() for _, blob, content in heads)
+        with node.homes.whole("acme", "web") as home:
+            assert home is not None
+            repository = home.repository
+            files = {path: blob for path, blob in repository.store.files(repository.head() or "")}
+            notes = {path.encode(): blob for path, blob in files.items() if repository.ours.is_note(path)}
+        assert {path: blob.hex() for path, blob, _ in heads} == notes
         for seen in (tmp_path / "node0", tmp_path / "node1"):  # caches of nodes that were killed
             again = Node(postgres.service, seen, context)
             try:

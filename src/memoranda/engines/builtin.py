@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 from memoranda.context import Context
+from memoranda.engines.apart import read_apart, rows_apart
 from memoranda.engines.contract import (
     MEMORY,
     CapabilityDocument,
@@ -104,7 +105,7 @@ class Builtin:
             )  # fmt: skip
             scored: dict[str, ScoredItem] = {}
             for home in space.homes():
-                items = [item for item in view.items if item.home == home.name]
+                items = read_apart(home, [item for item in view.items if item.home == home.name])
                 scored |= scored_of(home, items, self._instance, places, own.now())
         told = view.coverage
         coverage = Coverage(
@@ -149,6 +150,7 @@ class Builtin:
         with home.indexes.lock:
             trust = trust_of(home.indexes.catalog, rows)
         hidden = {row.id for row in rows if quarantined(trust[row.blob].state)} if hides(own, home) else set()
+        rows = rows_apart(home, rows)
         meet(own, home, [row for row in rows if row.id not in hidden])
         with home.indexes.lock:
             return items_of(home.indexes.catalog, rows, self._instance, places, own.now(), frozenset(hidden))
@@ -262,6 +264,7 @@ class Builtin:
             every = list(catalog.live_notes())
             kept = {row.row for row in still_kept(home, every, own.now())}
             rows = [row for row in every if row.row in kept]
+        rows = rows_apart(home, rows)
         meet(own, home, rows)
         with home.indexes.lock:
             items = items_of(home.indexes.catalog, rows, self._instance, places, own.now())
@@ -354,8 +357,11 @@ class Builtin:
         return self._item(home, row, places, own.now())
 
     def _item(self, home: OpenHome, row: NoteRow, places: Mapping[str, Place], now: datetime) -> Item:
+        rows = rows_apart(home, [row])
+        if not rows:
+            raise missing()
         with home.indexes.lock:
-            return items_of(home.indexes.catalog, [row], self._instance, places, now)[0]
+            return items_of(home.indexes.catalog, rows, self._instance, places, now)[0]
 
 
 _INCOMPLETE = "Something of the indexes could not be used; the answer may miss what they would have found."

@@ -7,7 +7,7 @@ and whether it may be written, is decided above.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -211,6 +211,11 @@ class Holding(ABC):
     def _object(self, name: str) -> GitObject | None:
         """An object of Git, or a blob that is not there yet."""
         return self.store.get(name)
+
+    def guarded(self, blobs: Iterable[str]) -> Mapping[str, bytes] | None:  # noqa: ARG002 see there
+        """blob -> bytes of these, as far as the medium itself lets this tenant read them: what an index has kept of
+        another's is not among them. None where the medium keeps nobody apart, and indexes may be believed."""
+        return None
 
     def at(self, path: str, rev: str | None) -> bytes:
         """The bytes of `path` now, at a commit, or (for a blob id) of that very blob; NotFound, Erased.

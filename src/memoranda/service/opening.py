@@ -13,6 +13,7 @@ from memoranda.engines.egress import Egress
 from memoranda.engines.homes import Homes
 from memoranda.engines.mem0 import Mem0
 from memoranda.engines.provider import MemoryEngine
+from memoranda.engines.shelves import PostgresShelf
 from memoranda.errors import EngineUnavailable
 from memoranda.governance.audit import Audit
 from memoranda.governance.credentials import Credentials
@@ -50,6 +51,7 @@ def open_desk(
     egress: Egress | None = None,
     credentials: Credentials | None = None,
     environment: str = "production",
+    homes_secret: bytes | None = None,
 ) -> Desk:
     """Everything that the operations need; what is not given is the embedded default.
 
@@ -57,6 +59,7 @@ def open_desk(
         folder: where Homes, state and keys lie; made when it is not there, readable by its owner only.
         database: the URL of the state; empty: SQLite in the folder.
         rendered: the instances of the configuration.
+        homes_secret: what seals the keys of Homes in PostgreSQL; None: they lie in folders.
         egress: the way out to engines elsewhere; None: none of them is reached from here.
 
     Raises:
@@ -70,6 +73,8 @@ def open_desk(
     credentials = credentials or Credentials(environ={})
     instances = Instances(state, rendered, credentials.prefix)
     homes = Homes(folder / "homes", context)
+    if homes_secret is not None:
+        homes = Homes(folder, context, shelf=PostgresShelf(folder / "node", state, homes_secret))
     return Desk(
         database=state,
         keys=keys,

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from memoranda.service.desk import Desk
 
 
+_SECRET = 32  # characters that the secret of the Homes has at least
+
+
 def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = True) -> Desk:
     """The desk of these settings.
 
@@ -47,6 +50,7 @@ def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = 
         egress=parts.engines,
         credentials=parts.credentials,
         environment=config.environment,
+        homes_secret=_homes_secret(config, parts.credentials),
     )
     longest = timedelta(days=config.oidc_token_days)
     desk = replace(desk, ends=(parts.egress.close, parts.engines.close), longest_token=longest)
@@ -93,6 +97,19 @@ def upgrade(config: Config, owner: str) -> str:
             remedy=f"Give --owner {POSTGRES}owner:password@host/name, or set MEMORANDA_DATABASE_OWNER to it.",
         )
     return upgrade_as_owner(owner, database_url(config, components(config).credentials))
+
+
+def _homes_secret(config: Config, credentials: Credentials) -> bytes | None:
+    """What seals the keys of Homes in PostgreSQL; None where they lie in folders."""
+    if not config.homes_on_postgresql:
+        return None
+    secret = credentials.resolve(config.homes_secret, None).reveal().encode("utf-8")
+    if len(secret) < _SECRET:
+        raise ConfigRefused(
+            "The setting `homes.secret` is refused.", why=f"It has fewer than {_SECRET} characters.",
+            remedy="Make one with `openssl rand -hex 32`, and give it to every node.",
+        )  # fmt: skip
+    return secret
 
 
 def _no_example(desk: Desk) -> None:

@@ -59,6 +59,8 @@ class Config:
     tls_key: Path | None = None
     database_url: str = ""
     database_credential: str = ""
+    homes_store: str = ""
+    homes_secret: str = ""
     engines_ca_file: Path | None = None
     engines_allow_http: bool = False
     engines_instances: tuple[InstanceDeclaration, ...] | Path = ()
@@ -89,6 +91,11 @@ class Config:
     oidc_token_days: int = 30
     audit_sink: str = ""
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)  # the EAI_CRED_… variables
+
+    @property
+    def homes_on_postgresql(self) -> bool:
+        """Whether memories lie in the database, for any number of nodes, and not in folders of this one."""
+        return self.homes_store != "folders" and bool(self.homes_secret)
 
     @property
     def strict(self) -> bool:
@@ -137,6 +144,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("tls.key", a_file, "the key of that certificate"),
     Setting("database.url", database, "the state: SQLite in the data folder, or `postgresql+psycopg://role@host/name`"),
     Setting("database.credential", reference, "a reference to the password of that role"),
+    Setting(
+        "homes.store", one_of("", "folders", "postgresql"),
+        "where memories lie: `folders`, or `postgresql` (the default with `homes.secret`)",
+    ),
+    Setting("homes.secret", reference, "a reference to what seals the keys of Homes in PostgreSQL, for all nodes"),
     Setting(
         "engines.ca_file", a_file, "authorities (PEM) that are trusted beside the usual ones",
         "EAI_MEMORY_ENGINES_CA_FILE",
@@ -291,6 +303,14 @@ def check(config: Config) -> None:
             raise ConfigRefused(
                 f"The setting `{name}` is missing.", why=f"`{there}` is set and needs it.", remedy=f"Set `{name}` too."
             )
+    if config.homes_store == "postgresql" or (config.homes_secret and config.homes_store != "folders"):
+        for name in ("database_url", "homes_secret"):
+            if not getattr(config, name) or (name == "database_url" and not config.database_url.startswith(POSTGRES)):
+                raise ConfigRefused(
+                    f"The setting `{_name(name)}` is missing.",
+                    why="Memories shall lie in PostgreSQL, their keys sealed by a secret that every node has.",
+                    remedy=f"Set `database.url` to {POSTGRES}… and `homes.secret`; or `homes.store` to `folders`.",
+                )
     for name in ("openbao_role", "openbao_secret"):
         if getattr(config, name) and not getattr(config, name).startswith("env://"):
             raise ConfigRefused(

@@ -8,7 +8,7 @@ wait for it, and every record is built on the newest one of all nodes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from memoranda.home.marker import Replica, parse_marker
 from memoranda.home.objects import GitObject, object_id, read_tree
 from memoranda.home.outside import Found, Ours
 from memoranda.home.postgres import copying, trees
-from memoranda.home.postgres.heads import keep_heads
+from memoranda.home.postgres.heads import keep_heads, read_heads
 from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.node import node_layout, renew
 from memoranda.home.postgres.places import Place
@@ -239,6 +239,13 @@ class PostgresRepository(Holding):
                 yield from in_history(git, layout, seen)
             finally:
                 git.close()
+
+    def guarded(self, blobs: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = list(dict.fromkeys(blobs))
+        found = read_heads(self.store, wanted) if wanted else {}
+        if missing := [blob for blob in wanted if blob not in found]:
+            found |= {item.oid: item.data for item in self.store.get_all(missing) if item is not None}
+        return found
 
     # The ledger
 

@@ -41,6 +41,7 @@ class Node:
     """One node: its own connections, its own caches."""
 
     def __init__(self, url: str, folder: Path, context: Context) -> None:
+        self.url, self.folder = url, folder
         self.database: Database = open_database(url)
         self.shelf = PostgresShelf(folder, self.database, SECRET)
         self.homes = Homes(folder, context, shelf=self.shelf)

@@ -141,7 +141,7 @@ class Builtin:
                 listed |= {item.id: item for item in self._told(own, home, rows, places)}
             last = page[-1][1] if len(pages) > limit else None
             following = None if last is None else (str(int(last.known_from.timestamp())), last.id)
-            return Listed(items=tuple(listed[row.id] for _, row in page), next=following)
+            return Listed(items=tuple(listed[row.id] for _, row in page if row.id in listed), next=following)
 
     def _told(
         self, own: Context, home: OpenHome, rows: Sequence[NoteRow], places: Mapping[str, Place]

@@ -96,11 +96,23 @@ class Indexes:
     def catalog(self) -> Catalog:
         if self._catalog is None:
             self._catalog = self._open_catalog()
+            if self.repository.guarded(()) is not None and not self._is_ours(self._catalog):
+                self._catalog.close()
+                remove(self._folder / CATALOG.directory_name())
+                self._catalog = self._open_catalog()
+                self._is_ours(self._catalog)
             self._catalog.ledger.vouches = lambda replica, text: self.repository.pen(replica).vouches(text)
             self._catalog.ledger.counts = self._counts
             self._catalog.key = self._key
             self._catalog.ledger.rule = self.rule
         return self._catalog
+
+    def _is_ours(self, catalog: Catalog) -> bool:
+        """Whether a catalog was made for this very Home, by whoever has its keys; a fresh one is from now on."""
+        told = self.repository.keys.mac("ledger", self.repository.marker.id, b"whose catalog this is")
+        if catalog.state("commit") is None and catalog.state("whose") is None:
+            catalog.set_state(whose=told)
+        return catalog.state("whose") == told
 
     def _key(self) -> bytes:
         """What seals the rows of the catalog: the key of the ledger's lines, of which no digest is like these."""

@@ -25,7 +25,8 @@ class Context:
     `user` and `agent` are names, `session` an id (`ses_…`) or None, which joins the ambient session of the Home, the
     user and the agent. `clock` gives the time (aware, UTC), `random(n)` n random bytes for ids, `deadline` is a
     point of `time.monotonic()` in seconds or None. `tenant`, `organization`, `project` and `team` are None on a
-    person's own machine. `recheck` raises when the call may no longer write what it was allowed to.
+    person's own machine. `keep_days` is how long anything is kept at most for
+    whoever asks; `recheck` raises when the call may no longer write what it was allowed to.
     """
 
     user: str = "me"
@@ -39,6 +40,7 @@ class Context:
     organization: str | None = None
     project: str | None = None
     team: str | None = None
+    keep_days: int | None = None
     recheck: Callable[[], None] | None = field(default=None, compare=False)
 
     def now(self) -> datetime:

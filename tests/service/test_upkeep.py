@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from memoranda.context import Context
-from memoranda.engines.contract import RememberRequest
+from memoranda.engines.contract import RecallRequest, RememberRequest
 from memoranda.errors import NotFound
-from memoranda.service import memories
+from memoranda.service import admin, memories
 from memoranda.service.caller import Caller
 from memoranda.service.desk import Desk
 from memoranda.service.upkeep import expire_due
@@ -45,3 +45,48 @@ def test_what_is_past_its_retention_is_hidden_and_then_removed_unless_held(
     assert len(files) == 1
     assert held[-6:] in files[0]
     assert expire_due(desk, context) == 0
+
+
+@pytest.mark.requirement("P-088")
+def test_a_shorter_retention_counts_for_what_is_there_already(
+    desk: Desk, caller: Callable[..., Caller], set_policy: Callable[..., None], context: Context, clock: Clock
+) -> None:
+    ana, bob = caller("acme", "ana"), caller("acme", "bob")
+    old = memories.remember(desk, ana, "cleo", RememberRequest(content="The roof was mended.", scope="agent")).id
+    held = memories.remember(desk, ana, "cleo", RememberRequest(content="A roof, held.", legal_hold=True)).id
+    others = memories.remember(desk, bob, "max", RememberRequest(content="The roof of Max.", scope="agent")).id
+    clock.tick(days=10)
+    young = memories.remember(desk, ana, "cleo", RememberRequest(content="The roof is new.", scope="agent")).id
+    asked = RecallRequest(query="roof")
+    assert {item.id for item in memories.search(desk, ana, "cleo", asked).items} == {old, held, young}
+
+    set_policy("acme", "cleo", retention_days=7)
+    assert [item.id for item in memories.search(desk, ana, "cleo", asked).items] == [young]
+    assert [item.id for item in memories.list_items(desk, ana, "cleo").items] == [young]
+    for gone in (old, held):
+        with pytest.raises(NotFound):
+            memories.get(desk, ana, "cleo", gone)
+    assert memories.get(desk, bob, "max", others).id == others
+    set_policy("acme", "cleo", retention_days=20)  # nothing had gone yet
+    assert memories.get(desk, ana, "cleo", old).id == old
+
+    set_policy("acme", "cleo", retention_days=7)
+    assert expire_due(desk, context) == 0
+    entries = desk.audit.query("acme", operation="expire")[0]
+    assert {i for e in entries for i in e.event.items if i.startswith("mem_")} == {old}
+    set_policy("acme", "cleo")
+    assert {item.id for item in memories.list_items(desk, ana, "cleo").items} == {held, young}
+    assert memories.get(desk, bob, "max", others).id == others
+
+
+def test_the_tenants_floor_counts_for_what_is_there_too(
+    desk: Desk, caller: Callable[..., Caller], context: Context, clock: Clock
+) -> None:
+    ana = caller("acme", "ana")
+    old = memories.remember(desk, ana, "cleo", RememberRequest(content="The roof was mended.")).id
+    clock.tick(days=10)
+    admin.set_floor(desk, ana, desk.policies.floor("acme").model_copy(update={"retention_days": 7}))
+    with pytest.raises(NotFound):
+        memories.get(desk, ana, "cleo", old)
+    expire_due(desk, context)
+    assert {i for e in desk.audit.query("acme", operation="expire")[0] for i in e.event.items} >= {old}

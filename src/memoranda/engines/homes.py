@@ -97,7 +97,7 @@ class Homes:
                 make = write is not None and at == 0
                 home = stack.enter_context(self._open(tenant, of, make=make))
                 if home is not None:
-                    limited = home.seen_by(given)
+                    limited = home.seen_by(given, context.keep_days)
                     stack.callback(limited.leave)
                     seen.append(limited)
             yield Space(context, self.keys_of(tenant), None, None, given=seen)

@@ -54,6 +54,7 @@ class Catalog:
         self.directory = directory
         self.ledger = testimony.Testimony(connection)
         self.key: Callable[[], bytes] = bytes  # that of the seals of rows; without it nothing is sealed
+        self.keep_days: int | None = None  # how long anything here is kept at most, for who asks
         self.bent = False  # whether a row was met that is not as it was made
         self.forget()
 

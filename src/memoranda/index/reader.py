@@ -25,10 +25,12 @@ class ReaderIndexes(Indexes):
 
     _whole: Indexes
     _limited: LimitedCatalog | None
+    _keep_days: int | None
 
-    def __init__(self, whole: Indexes, places: Iterable[str]) -> None:
+    def __init__(self, whole: Indexes, places: Iterable[str], keep_days: int | None = None) -> None:
         object.__setattr__(self, "_whole", whole)
         object.__setattr__(self, "places", frozenset(places))
+        object.__setattr__(self, "_keep_days", keep_days)
         object.__setattr__(self, "_limited", None)
 
     def __getattribute__(self, name: str) -> Any:
@@ -51,6 +53,7 @@ class ReaderIndexes(Indexes):
                 limited = self._lent(whole) or LimitedCatalog.beside(current)
                 object.__setattr__(self, "_limited", limited)
                 limited.give(self.places or frozenset())
+                limited.keep_days = self._keep_days
             return limited
 
     def _lent(self, whole: Indexes) -> LimitedCatalog | None:
@@ -74,5 +77,7 @@ class ReaderIndexes(Indexes):
                 limited.close()
 
 
-_OWN = frozenset(("_whole", "_limited", "places", "catalog", "give_back", "_lent", "__class__", "__dict__"))
+_OWN = frozenset(
+    ("_whole", "_limited", "_keep_days", "places", "catalog", "give_back", "_lent", "__class__", "__dict__")
+)
 _MOST_LENT = 2

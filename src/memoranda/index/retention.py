@@ -19,6 +19,11 @@ _SPAN = (
     "SELECT id, min(known_from), min(retention_days), max(retention_class = 'erase_history') FROM notes WHERE {}"
     " GROUP BY id HAVING min(retention_days) IS NOT NULL AND min(known_from) + min(retention_days) * 86400 <= ?"
 )
+_AT_MOST = (
+    "SELECT id, min(known_from), min(coalesce(min(retention_days), {most}), {most}),"
+    " max(retention_class = 'erase_history') FROM notes WHERE {{}}"
+    " GROUP BY id HAVING min(known_from) + min(coalesce(min(retention_days), {most}), {most}) * 86400 <= ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +40,18 @@ def any_retention(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM notes WHERE retention_days IS NOT NULL LIMIT 1").fetchone() is not None
 
 
-def ended(db: sqlite3.Connection, now: datetime, ids: Iterable[str] | None = None) -> dict[str, Ended]:
-    """The notes whose retention has ended by `now`: of all, or of these ids."""
-    if not any_retention(db):
+def ended(
+    db: sqlite3.Connection, now: datetime, ids: Iterable[str] | None = None, most: int | None = None
+) -> dict[str, Ended]:
+    """The notes whose retention has ended by `now`: of all, or of these ids. `most`: the days that any is kept."""
+    if most is None and not any_retention(db):
         return {}
     at = int(now.timestamp())
+    span = _SPAN if most is None else _AT_MOST.format(most=int(most))
     if ids is None:
-        where = "id IN (SELECT id FROM notes WHERE retention_days IS NOT NULL)"
-        return _read(db.execute(_SPAN.format(where), (at,)))
-    return _read(among(db, _SPAN.format("id IN (?*)"), ids, at))
+        where = "id IN (SELECT id FROM notes WHERE retention_days IS NOT NULL)" if most is None else "1"
+        return _read(db.execute(span.format(where), (at,)))
+    return _read(among(db, span.format("id IN (?*)"), ids, at))
 
 
 def _read(rows: Iterable[tuple[str, int, int, int | None]]) -> dict[str, Ended]:

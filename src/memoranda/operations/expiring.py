@@ -15,7 +15,7 @@ from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, quoting
 from memoranda.operations.space import Space
-from memoranda.trust.kept import ended
+from memoranda.trust.kept import ended, overdue
 from memoranda.trust.reviews import last_accepted, reviewed_blobs
 from memoranda.trust.standing import believed
 from memoranda.values import dataclass, replace
@@ -31,8 +31,12 @@ class _Due:
     erase: bool
 
 
-def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotten:
+def expire(
+    context: Context, space: Space, *, dry_run: bool = False, limits: Mapping[str, int] | None = None
+) -> Forgotten:
     """Removes from the nearest Home what is due, in at most two steps: what keeps its history, and what does not.
+
+    `limits`, agent -> days, is how long what these agents wrote is kept at most, whatever it says of itself.
 
     What a person reviewed, and would go only because an unreviewed successor ended, goes when a person asks at a
     terminal.
@@ -46,7 +50,7 @@ def expire(context: Context, space: Space, *, dry_run: bool = False) -> Forgotte
     home = space.one()
     for _ in range(_ROUNDS):
         home.refresh(context)
-        due, stays, kept = _due(home, context)
+        due, stays, kept = _due(home, context, limits or {})
         if not dry_run and (permit := _permitted(context, space, home, due)) is not None:
             permit.use(context)
         done = [_carried_out(context, home, due, erase, dry_run) for erase in (False, True)]
@@ -68,13 +72,13 @@ def _permitted(context: Context, space: Space, home: OpenHome, due: Sequence[_Du
 
 
 @undisturbed
-def _due(home: OpenHome, context: Context) -> tuple[list[_Due], list[Remains], list[str]]:
+def _due(home: OpenHome, context: Context, limits: Mapping[str, int]) -> tuple[list[_Due], list[Remains], list[str]]:
     """What may go; what stays, with the reason; the ids of the notes that are kept by a hold."""
     lineage, catalog = Lineage(home), home.indexes.catalog
     due: list[_Due] = []
     stays: list[Remains] = []
     kept: list[str] = []
-    over = ended(catalog, context.now())
+    over = overdue(catalog, context.now(), limits) | ended(catalog, context.now())
     for chain in _chains(lineage, over):
         rows = [row for note_id in chain for row in catalog.by_id(note_id)]
         supersedes = {link.id: link.supersedes for link in believed(catalog, rows)}

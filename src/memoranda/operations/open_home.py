@@ -201,8 +201,11 @@ class OpenHome:
         notes = any(self.repository.ours.is_note(change.path) for change in record.changes)
         return notes or any('"kind":"review"' in line for line in record.ledger)
 
-    def seen_by(self, places: Iterable[str]) -> OpenHome:
-        """This Home as a reader of these places has it (see `index.reader`), who has to `leave` it."""
+    def seen_by(self, places: Iterable[str], keep_days: int | None = None) -> OpenHome:
+        """This Home as a reader of these places has it (see `index.reader`), who has to `leave` it.
+
+        For him nothing is kept longer than `keep_days`.
+        """
         from memoranda.index.reader import ReaderIndexes
 
         duties = Duties(
@@ -213,9 +216,9 @@ class OpenHome:
             lambda _: self.duties.keep_up_others(self),
         )
         return OpenHome(
-            self.repository, ReaderIndexes(self.indexes, places), self.withdrawn, duties, self.personal, self.signing,
-            self.sheets, self.watched, self.remembered, self.upkeep, self.trusts_edits, self.edits, self._counts,
-            self.sessions, self.tombs, self.envelope,
+            self.repository, ReaderIndexes(self.indexes, places, keep_days), self.withdrawn, duties, self.personal,
+            self.signing, self.sheets, self.watched, self.remembered, self.upkeep, self.trusts_edits, self.edits,
+            self._counts, self.sessions, self.tombs, self.envelope,
         )  # fmt: skip
 
     def leave(self) -> None:

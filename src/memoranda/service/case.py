@@ -97,6 +97,7 @@ class Case:
         return replace(
             own, user=where.user, agent=where.agent, session=where.session, tenant=where.tenant,
             organization=where.organization, project=where.project, team=where.team, recheck=self.recheck,
+            keep_days=self.policy.policy.retention_days,
         )  # fmt: skip
 
     def event(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from memoranda.context import Context
 from memoranda.engines.cognee import Cognee
@@ -32,7 +32,7 @@ def expire_due(desk: Desk, context: Context) -> int:
         code: str | None = None
         gone: tuple[str, ...] = ()
         try:
-            gone = _expired(desk, context, tenant, project)
+            gone = _expired(desk, context, tenant, project, _limits(desk, tenant, project))
         except LegalHold as error:  # what is held stays; the rest went
             gone, code = _removed(error.done), error.code
         except MemorandaError as error:
@@ -81,12 +81,24 @@ def _homes(desk: Desk) -> Iterator[tuple[str, str | None]]:
         yield from ((tenant.id, project) for project in sorted({a.project for a in desk.registry.agents(tenant.id)}))
 
 
-def _expired(desk: Desk, context: Context, tenant: str, project: str | None) -> tuple[str, ...]:
+def _limits(desk: Desk, tenant: str, project: str | None) -> dict[str, int]:
+    """agent -> the days that its policy in force keeps anything for, of those that write in this Home."""
+    found = {}
+    for agent in desk.registry.agents(tenant):
+        days = desk.policies.in_force(tenant, agent.id).policy.retention_days
+        if days is not None and project in (None, agent.project):
+            found[agent.id] = days
+    return found
+
+
+def _expired(
+    desk: Desk, context: Context, tenant: str, project: str | None, limits: Mapping[str, int]
+) -> tuple[str, ...]:
     own = replace(context, user=BY, agent=BY, person=True, tenant=tenant, project=project)
     with desk.homes.whole(tenant, project) as home:
         if home is None:
             return ()
-        return _removed(expire(own, Space(own, home.repository.keys, None, None, given=[home])))
+        return _removed(expire(own, Space(own, home.repository.keys, None, None, given=[home]), limits=limits))
 
 
 def _removed(done: object) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class Cognee:
         return self.login(body["email"], body["password"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cognee(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cognee]:
     told = os.environ.get(COGNEE)
     if not told:

@@ -169,18 +169,19 @@ def test_staged_work_stays_staged(base: Path, live: Context) -> None:
     assert_sound(base)
 
 
-def test_a_commit_with_an_open_editor_succeeds(base: Path, live: Context, tmp_path: Path) -> None:
+@pytest.mark.parametrize("amend", [False, True])
+def test_a_commit_with_an_open_editor_succeeds(base: Path, live: Context, tmp_path: Path, amend: bool) -> None:
     """`git commit` fails when the branch moves while the message is written; it must not move."""
-    (base / "todo.txt").write_text("call Luis\n")
-    git(base, "add", "todo.txt")
+    if not amend:  # and nothing at all is staged where a message is written anew
+        (base / "todo.txt").write_text("call Luis\n")
+        git(base, "add", "todo.txt")
     editor = tmp_path / "editor"
     editor.write_text(f"#!/bin/sh\ntouch {tmp_path}/open\nwhile [ ! -e {tmp_path}/close ]; do sleep 0.01; done\n"
                       'echo "a message" > "$1"\n')  # fmt: skip
     editor.chmod(0o755)
+    words = ["git", "commit", "-q", *(["--amend"] if amend else [])]
     with opened(base, live) as space:
-        commit = subprocess.Popen(
-            ["git", "commit", "-q"], cwd=base, env={**PERSON, "HOME": str(tmp_path), "GIT_EDITOR": str(editor)}
-        )
+        commit = subprocess.Popen(words, cwd=base, env={**PERSON, "HOME": str(tmp_path), "GIT_EDITOR": str(editor)})
         while not (tmp_path / "open").exists():
             time.sleep(0.01)
         before = head(base)
@@ -193,6 +194,21 @@ def test_a_commit_with_an_open_editor_succeeds(base: Path, live: Context, tmp_pa
         assert git(base, "log", "-1", "--format=%s").strip() == "a message"
     assert_sound(base)
     assert "meanwhile" in git(base, "log", "-1", "--format=%s")
+
+
+@pytest.mark.parametrize("words", [("-qm", "nothing"), ("-q",), ("-qam", "nothing")], ids=" ".join)
+def test_a_commit_that_git_refuses_as_empty_holds_nothing_up(base: Path, live: Context, words: tuple[str, ...]) -> None:
+    """Git writes the message before it sees that there is nothing to commit, and leaves it."""
+    for moved in (".git/logs/HEAD", ".git/refs/heads/main"):
+        os.utime(base / moved, (time.time() - 10, time.time() - 10))
+    git(base, "commit", *words, accept=(1,))
+    assert (base / ".git" / "COMMIT_EDITMSG").stat().st_mtime > (base / ".git/logs/HEAD").stat().st_mtime
+    before = head(base)
+    with opened(base, live) as space:
+        note(live, space, "meanwhile")
+        assert space.one().repository.flush() is None
+        assert head(base) != before
+    assert_sound(base)
 
 
 def test_an_abandoned_message_holds_nothing_up_for_good(base: Path, live: Context) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
+from memoranda.home.git import Git
 from memoranda.home.layout import Layout
 from memoranda.home.refs import Refs
 from memoranda.home.worktree import is_there
@@ -16,6 +17,7 @@ _TRACES = (
     "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer",
 )  # fmt: skip
 _MESSAGE = "COMMIT_EDITMSG"
+_LONGEST = 1 << 20  # bytes of a message
 _TICK = 50_000_000  # nanoseconds: more than the clock of any file system
 _LOCKS = ("index.lock", "HEAD.lock")
 _STEP = 0.01
@@ -25,7 +27,10 @@ _STEPS = 30
 class Activity:
     """Looks at the traces that Git leaves of what is under way. Asked before every read, so it costs little."""
 
-    def __init__(self, layout: Layout, refs: Refs, clock: Callable[[], datetime]) -> None:
+    def __init__(self, layout: Layout, refs: Refs, clock: Callable[[], datetime], git: Git) -> None:
+        self._git = git
+        self._index = layout.index
+        self._refused: tuple[object, bool] | None = None  # of which message and index this was said
         self._git_dir = f"{layout.git_dir}/"
         self._common_dir = f"{layout.common_dir}/"
         self._refs = refs
@@ -104,10 +109,32 @@ class Activity:
 
     def _editing(self, branch: str) -> bool:
         """`git commit` with an open editor holds no lock, and fails when the branch moves meanwhile."""
-        opened = _changed(f"{self._git_dir}COMMIT_EDITMSG")
+        opened = _changed(self._git_dir + _MESSAGE)
         # A person may have turned the reflog off; then the branch itself tells when it moved.
         done = max(_changed(f"{self._git_dir}logs/HEAD"), _changed(self._common_dir + branch))
-        return 0 < done < opened and self._clock().timestamp() - opened < _EDITING_FOR
+        if not 0 < done < opened or self._clock().timestamp() - opened >= _EDITING_FOR:
+            return False
+        at = self._refs.read(branch), _changed_ns(self._git_dir + _MESSAGE), _changed_ns(str(self._index))
+        if self._refused is None or self._refused[0] != at:
+            self._refused = at, self._was_refused(at[0])
+        return not self._refused[1]
+
+    def _was_refused(self, commit: str | None) -> bool:
+        """Git writes the message first, and refuses the commit then since it would be empty: nothing is staged.
+
+        An editor may be open all the same where both what a person says and Git's own remarks stand in the message:
+        `git commit --amend` begins with those.
+        """
+        try:
+            with open(self._git_dir + _MESSAGE, "rb") as file:  # noqa: PTH123 - the folder is kept as text
+                lines = [line for line in file.read(_LONGEST).splitlines() if line.strip()]
+        except OSError:
+            return False
+        remarks = sum(line.startswith(b"#") for line in lines)
+        if commit is None or 0 < remarks < len(lines):
+            return False
+        staged = ("diff-index", "--cached", "--quiet", commit)
+        return self._git.call(*staged, index=self._index, accept=(0, 1, 128)).returncode == 0
 
 
 def _changed(path: str) -> float:

@@ -119,9 +119,10 @@ def main() -> None:
     root, replica, most, parent, keys, home, _, place = sys.argv[1:]
     committer.GROUP = int(most)
     layout = layout_of(Path(root))
-    store = DiskStore(layout, Git(layout), system_clock)
+    git = Git(layout)
+    store = DiskStore(layout, git, system_clock)
     log = IntakeLog(layout.own)
-    activity = Activity(layout, store.refs, system_clock)
+    activity = Activity(layout, store.refs, system_clock, git)
     tip = LedgerTip(Path(keys), home, replica, Path(place))
     committing = Committer(layout, store, store.refs, log, replica, activity, Worktree(layout.root), tip)
     done_to = committing.position()

@@ -54,7 +54,7 @@ class Contents(Holding):
         self.worktree = Worktree(root)
         self.tip = LedgerTip(keys.folder, self.marker.id, self.replica.id, self.layout.common_dir.resolve())
         self._log = IntakeLog(self.layout.own, self._last_number)
-        self._activity = Activity(self.layout, self.store.refs, context.clock)
+        self._activity = Activity(self.layout, self.store.refs, context.clock, self._git)
         parts = self.layout, self.store, self.store.refs, self._log
         self._committer = Committer(*parts, self.replica.id, self._activity, self.worktree, self.tip)
         self._trees: dict[str, TreeEditor] = {}

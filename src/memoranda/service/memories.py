@@ -44,6 +44,7 @@ from memoranda.service.places import writable
 from memoranda.values import replace
 
 BUDGET = 2000  # tokens of a recall that names none
+_PAGES = 10  # of 200 items each that are looked through for what waits
 
 
 def remember(
@@ -345,12 +346,33 @@ def review(desk: Desk, caller: Caller, agent_id: str, item_id: str, verdict: Rev
     return perform(case, decide, items=lambda item: (item.id,))
 
 
-def taint(desk: Desk, caller: Caller, agent_id: str, session_id: str, told: TaintRequest) -> TaintAnswer:
-    """Raises the taint of a session; nothing that an agent says lowers it."""
+def waiting(
+    desk: Desk, caller: Caller, agent_id: str, states: frozenset[str], *, session_id: str | None = None
+) -> tuple[Item, ...]:
+    """What waits for a person's review among what the caller may read, newest first: labels, and no words."""
+    case = Case(desk, caller, "list", agent_id, session=session_id)
+
+    def look(case: Case) -> tuple[Item, ...]:
+        found: list[Item] = []
+        after: tuple[str, str] | None = None
+        for _ in range(_PAGES):
+            page = case.engine.list(case.context, case.where, scope=None, limit=200, after=after)
+            found += [item for item in page.items if item.trust in states]
+            after = page.next
+            if after is None:
+                break
+        less = {"content": None, "subject": None, "sources": ()}
+        return tuple(item.model_copy(update=less) for item in found)
+
+    return perform(case, look, items=lambda items: [item.id for item in items])
+
+
+def taint(desk: Desk, caller: Caller, agent_id: str, session_id: str | None, told: TaintRequest) -> TaintAnswer:
+    """Raises the taint of a session, or of what goes on without one; nothing that an agent says lowers it."""
     case = Case(desk, caller, "taint", agent_id, session=session_id, fields=(("reason", told.reason),))
 
     def raise_taint(case: Case) -> TaintAnswer:
         labels = desk.builtin.taint(case.context, case.where, told.reason)
-        return TaintAnswer(session_id=session_id, taint=tuple(labels))
+        return TaintAnswer(session_id=session_id or "", taint=tuple(labels))
 
     return perform(case, raise_taint)

@@ -29,9 +29,9 @@ def tool(client: TestClient, auth: Header, name: str, **arguments: Any) -> Any:
     return rpc(client, auth, "tools/call", name=name, arguments=arguments)
 
 
-def test_the_four_tools_work_on_the_agents_own_memory(client: TestClient, auth: Header, events: Events) -> None:
+def test_the_tools_work_on_the_agents_own_memory(client: TestClient, auth: Header, events: Events) -> None:
     names = [one["name"] for one in rpc(client, auth, "tools/list")["tools"]]
-    assert names == ["nas_remember", "nas_recall", "nas_read", "nas_forget"]
+    assert names[:3] == ["nas_remember", "nas_recall", "nas_read"]
     made = tool(client, auth, "nas_remember", content="The ferry leaves at noon.")  # a near miss for `text`
     item_id = made["structuredContent"]["id"]
     found = tool(client, auth, "nas_recall", query="When does the ferry leave?")
@@ -128,3 +128,38 @@ def test_no_stream_is_opened_that_would_outlive_its_token(client: TestClient, au
     for method in ("GET", "DELETE", "PUT", "HEAD"):
         answer = client.request(method, "/mcp", headers={**auth, "accept": "text/event-stream"})
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+def test_an_agent_keeps_episodes_taints_its_session_and_sees_what_waits(client: TestClient, auth: Header) -> None:
+    said = tool(client, auth, "nas_journal", text="We chose the oak for the quay.", speaker="dana", at="2026-03-01")
+    assert said["structuredContent"]["kind"] == "episodic"
+    found = tool(client, auth, "nas_recall", query="Which wood did we choose for the quay?")
+    assert "dana: We chose the oak" in found["content"][0]["text"]
+
+    assert tool(client, auth, "nas_review_queue")["structuredContent"]["waiting"] == []
+    told = tool(client, auth, "nas_session_taint", reason="read a page of the web", session="run-t")
+    assert told["structuredContent"]["taint"] == ["external"]
+    item = tool(client, auth, "nas_remember", text="The page praises larch.", session="run-t")["structuredContent"]
+    queue = tool(client, auth, "nas_review_queue")
+    assert [one["id"] for one in queue["structuredContent"]["waiting"]] == [item["id"]]
+    assert "larch" not in str(queue)
+    unreviewed = tool(client, auth, "nas_review_queue", state=["unreviewed"])["structuredContent"]["waiting"]
+    assert said["structuredContent"]["id"] in {one["id"] for one in unreviewed}
+
+
+def test_no_tool_reviews_holds_or_ends_and_no_queue_is_anothers(
+    client: TestClient, auth: Header, tokens: dict[str, Header]
+) -> None:
+    listed = client.post(
+        "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers={**auth, **ACCEPT}
+    ).json()["result"]["tools"]
+    assert {one["name"] for one in listed} == {
+        "nas_remember", "nas_recall", "nas_read", "nas_forget", "nas_journal", "nas_session_taint", "nas_review_queue",
+    }  # fmt: skip
+    tool(client, auth, "nas_session_taint", reason="read a page of the web", session="run-u")
+    item = tool(client, auth, "nas_remember", text="A page of acme's.", session="run-u")["structuredContent"]["id"]
+    assert item not in str(tool(client, tokens["cleo of umbrella"], "nas_review_queue"))
+    for name, more in (("nas_session_taint", {"reason": ""}), ("nas_journal", {"text": "x", "origin": "nobody"})):
+        assert tool(client, auth, name, **more)["isError"]
+    secret = tool(client, auth, "nas_journal", text=f"The API key is {PLANTED} and the password is hunter2-Zebra!9")
+    assert secret["isError"] and "hunter2" not in str(secret)

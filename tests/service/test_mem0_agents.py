@@ -22,6 +22,7 @@ from memoranda.engines.egress import Egress, EgressSettings
 from memoranda.errors import (
     CapabilityUnsupported,
     ClassificationRefused,
+    Conflict,
     EngineUnavailable,
     Forbidden,
     IsolationUnsatisfied,
@@ -279,3 +280,23 @@ def test_an_etag_and_a_key_work_as_everywhere(desk: Desk, ana: Caller, server: M
     first = memories.remember(desk, ana, "cleo", SIX, idempotency_key="k1")
     again = memories.remember(desk, ana, "cleo", SIX, idempotency_key="k1")
     assert again == first and len(server.rows) == 1
+
+
+@pytest.mark.requirement("P-053")
+def test_a_declaration_says_what_was_found(desk: Desk, caller: Made, server: Mem0Server) -> None:
+    root = caller(None, "root")
+
+    def found(id: str, **more: object) -> dict[str, bool | None]:
+        told = {"id": id, "provider": "mem0", "base_url": server.url, **more}
+        return {c.name: c.ok for c in declare(desk, root, InstanceDeclaration.model_validate(told)).checks}
+
+    own = {"credential_ref": "env://EAI_CRED_MEMORY_MEM0_API_KEY"}
+    fine = {"reachable": True, "authenticated": True, "version": True, "access_control": True}
+    assert found("one", **own) == fine
+    assert found("two") == {**fine, "authenticated": False}
+    assert found("three", base_url="http://127.0.0.1:9", **own) == {"reachable": False}  # and declared all the same
+    assert {"one", "two", "three"} <= {one.id for one in desk.instances.list_for(None)}
+    server.keys = {KEY, None}  # type: ignore[arg-type]
+    with pytest.raises(Conflict, match="access_control"):
+        found("four", access_control=True, **own)
+    assert "four" not in {one.id for one in desk.instances.list_for(None)}

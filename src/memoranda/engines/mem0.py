@@ -103,7 +103,7 @@ class Mem0:
         return True
 
     def probe(self, context: Context) -> tuple[Check, ...]:
-        """What can be found out about an instance that is about to be used."""
+        """What can be found out about an instance that is about to be used; it raises nothing."""
         checks: list[Check] = []
         try:
             self._routes.ready()
@@ -115,9 +115,12 @@ class Mem0:
             checks.append(Check(name="authenticated", ok=True, detail="The key is accepted."))
         except Unavailable as error:
             checks.append(Check(name="authenticated", ok=False, detail=_told(error)))
-        version = self._routes.version()
+        try:
+            version = self._routes.version()
+            closed = self._routes.refuses_strangers(self._nobody())
+        except Unavailable as error:
+            return (*checks, Check(name="access_control", ok=None, detail=_told(error)))
         checks.append(Check(name="version", ok=None if version is None else True, detail=version or "It says none."))
-        closed = self._routes.refuses_strangers(self._nobody())
         said = "A call without a key is refused." if closed else "It answers callers without a key."
         checks.append(Check(name="access_control", ok=closed, detail=said))
         return tuple(checks)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 from memoranda.context import Context
 from memoranda.engines.contract import (
     CapabilityDocument,
+    Check,
     Dataset,
     DatasetList,
     Found,
@@ -109,6 +110,15 @@ class MemoryEngine(Protocol):
         comment: str, reviewer: str, if_match: str | None,
     ) -> Item:  # fmt: skip
         """A person's verdict on the exact content of the head."""
+        ...
+
+
+@runtime_checkable
+class Probing(Protocol):
+    """An engine that can be looked at before it is used."""
+
+    def probe(self, context: Context) -> tuple[Check, ...]:
+        """What can be found out about an instance that is about to be used; it raises nothing."""
         ...
 
 

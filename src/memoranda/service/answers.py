@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from memoranda.engines.contract import (
+    Check,
     Coverage,
     Dataset,
     EngineName,
@@ -149,6 +150,12 @@ class Instance(Model):
     origin: Literal["builtin", "rendered", "declared"]
     dedicated: bool = False
     tenant_credential: bool = False
+
+
+class Declared(Instance):
+    """A new instance, and what was found out about it; empty where engines are not reached from here."""
+
+    checks: tuple[Check, ...] = ()
 
 
 class Engines(Model):

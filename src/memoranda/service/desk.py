@@ -56,6 +56,7 @@ class Desk:
     engine_of: Callable[[str], MemoryEngine]
     credentials: Credentials
     environment: str = "production"
+    reaches: bool = False  # whether engines elsewhere are reached from here
     longest_token: timedelta = timedelta(days=30)  # of one that is issued by who came without one of ours
     ends: tuple[Callable[[], None], ...] = ()  # what closes the rest of what was opened for it
     once: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)

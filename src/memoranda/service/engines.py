@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memoranda.engines.contract import CredentialBody, Health, InstanceCapabilities, InstanceDeclaration
-from memoranda.engines.provider import MemoryEngine
-from memoranda.errors import NotFound
+from memoranda.engines.contract import Check, CredentialBody, Health, InstanceCapabilities, InstanceDeclaration
+from memoranda.engines.provider import MemoryEngine, Probing
+from memoranda.errors import Conflict, NotFound
 from memoranda.governance import instances as governed
 from memoranda.governance.instances import BUILTIN
-from memoranda.service.answers import CredentialSet, Engines, Instance
+from memoranda.service.answers import CredentialSet, Declared, Engines, Instance
 from memoranda.service.caller import Caller, actor
 from memoranda.service.desk import Desk
 from memoranda.service.instances import announced
@@ -61,14 +61,39 @@ def _engine(desk: Desk, caller: Caller, engine_id: str) -> MemoryEngine:
     return desk.engine_of(engine_id)
 
 
-def declare(desk: Desk, caller: Caller, new: InstanceDeclaration) -> Instance:
-    """Declares an instance of Mem0 or Cognee; for platform administrators."""
+def declare(desk: Desk, caller: Caller, new: InstanceDeclaration) -> Declared:
+    """Declares an instance of Mem0 or Cognee; for platform administrators. Says what was found out about it.
 
-    def write() -> Instance:
+    It is declared whether or not it can be reached yet; but not with access control that it was found not to have, nor
+    where nothing may be called.
+    """
+
+    def write() -> Declared:
         needs(caller, "platform_admin")
-        return _shown(desk, caller, desk.instances.declare(caller.context, new, actor(caller.identity)))
+        made = desk.instances.declare(caller.context, new, actor(caller.identity))
+        try:
+            checks = _checked(desk, caller, new)
+        except BaseException:
+            desk.instances.remove(new.id)
+            raise
+        return Declared(**_shown(desk, caller, made).model_dump(), checks=checks)
 
     return told(desk, caller, "declare_engine", write, new.id, writes=True)
+
+
+def _checked(desk: Desk, caller: Caller, new: InstanceDeclaration) -> tuple[Check, ...]:
+    """What can be found out; nothing where engines are not reached from here."""
+    if not desk.reaches:
+        return ()
+    engine = desk.engine_of(new.id)
+    checks = engine.probe(caller.context) if isinstance(engine, Probing) else ()
+    if new.access_control and any(check.name == "access_control" and check.ok is False for check in checks):
+        raise Conflict(
+            "access_control: the instance was found not to separate its users.",
+            why="Declared so, tenants would be promised what nothing keeps.",
+            remedy="Turn its access control on, or declare it without.",
+        )
+    return checks
 
 
 def remove(desk: Desk, caller: Caller, engine_id: str) -> None:

@@ -93,6 +93,7 @@ def open_desk(
         engine_of=_none if egress is None else Engines(instances, credentials, egress, state, keys, homes, MAKERS),
         credentials=credentials,
         environment=environment,
+        reaches=egress is not None,
     )
 
 

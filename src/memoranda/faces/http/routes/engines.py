@@ -10,7 +10,7 @@ from memoranda.engines.contract import CredentialBody, Health, InstanceCapabilit
 from memoranda.faces.http.calls import Call, taking
 from memoranda.faces.http.parts import EngineId
 from memoranda.service import engines
-from memoranda.service.answers import CredentialSet, Engines, Instance
+from memoranda.service.answers import CredentialSet, Declared, Engines
 
 router = APIRouter(prefix="/v1/memory/engines", tags=["engines"])
 Bare = Annotated[Call[Any], Depends(taking())]
@@ -26,9 +26,9 @@ def list_engines(call: Bare) -> Engines:
 
 
 @router.post("", status_code=201, summary="Declare an instance")
-def declare(call: Annotated[Call[InstanceDeclaration], Depends(taking(InstanceDeclaration))]) -> Instance:
-    """Declares an instance of Mem0 or Cognee; for platform_admin."""
-    made: Instance = engines.declare(call.desk, call.caller, call.body)
+def declare(call: Annotated[Call[InstanceDeclaration], Depends(taking(InstanceDeclaration))]) -> Declared:
+    """Declares an instance of Mem0 or Cognee, and says what was found out about it; for platform_admin."""
+    made: Declared = engines.declare(call.desk, call.caller, call.body)
     return made
 
 

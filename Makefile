@@ -27,7 +27,7 @@ help:
 	@echo 'make demo     set up, open the example Home, remember something and recall it'
 	@echo 'make serve    set up and serve many tenants on this machine, with an example to try'
 	@echo 'make test     set up and pass every check'
-	@echo 'make test-engines  set up the real Cognee (1.6 GB) and pass every check on it (five minutes)'
+	@echo 'make test-engines  set up the real Cognee (1.6 GB) and Mem0's library and pass every check on them (eight minutes)'
 	@echo 'make bench    measure, and print a table'
 	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (two hours)'
 	@echo 'make bench-serve   what the service costs: guards, HTTP, a thousand tenants (half an hour)'
@@ -122,9 +122,19 @@ $(COGNEE)/finished: src/memoranda/manager/cognee.txt $(VENV)/dev.stamp
 	@$(COGNEE)/bin/python -m pip install --quiet --require-hashes --no-deps -r $<
 	@touch $@
 
-test-engines: $(COGNEE)/finished $(VENV)/package.stamp
+# Of Mem0 the library: its server is on no registry. `MEM0_SERVER_DIR=…` asks a copy of that instead, with an environment
+# of its own (`MEMORANDA_REAL_MEM0=…`).
+MEM0 := $(VENV)/mem0
+$(MEM0)/finished: requirements/mem0.txt $(VENV)/dev.stamp
+	@echo "Installing Mem0's library (pinned, hashes checked)"
+	@rm -rf $(MEM0) && $(BIN)/python -m venv $(MEM0)
+	@$(MEM0)/bin/python -m pip install --quiet --require-hashes --no-deps -r $<
+	@touch $@
+
+test-engines: $(COGNEE)/finished $(MEM0)/finished $(VENV)/package.stamp
 	$(call heading,tests: the real engines)
-	@MEMORANDA_REAL_COGNEE=$(CURDIR)/$(COGNEE) $(BIN)/python -m pytest -p no:xdist --durations=5 tests/real
+	@MEMORANDA_REAL_COGNEE=$(CURDIR)/$(COGNEE) MEMORANDA_REAL_MEM0=$${MEMORANDA_REAL_MEM0:-$(CURDIR)/$(MEM0)} \
+	  $(BIN)/python -m pytest -p no:xdist --durations=5 tests/real
 
 bench: $(VENV)/bench.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench
@@ -161,4 +171,5 @@ pins:
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra service -c requirements/run.txt -o requirements/serve.txt
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra service --extra telemetry --extra dev -c requirements/serve.txt -o requirements/dev.txt
 	$(UV_COMPILE) $(UPGRADE) requirements/cognee.in -o src/memoranda/manager/cognee.txt
+	$(UV_COMPILE) $(UPGRADE) requirements/mem0.in -o requirements/mem0.txt
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra bench -c requirements/run.txt -o requirements/bench.txt

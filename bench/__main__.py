@@ -21,6 +21,7 @@ ROWS = (
     "recall",
     "under_load",
     "serve",
+    "engines",
     "remember",
     "sustained",
     "edit",

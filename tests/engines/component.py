@@ -82,6 +82,7 @@ class Component(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Component
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two writes
 
     def handle_one_request(self) -> None:
         with contextlib.suppress(ConnectionError, TimeoutError, ssl.SSLError):

@@ -48,7 +48,7 @@ from memoranda.engines.outside import Outside
 from memoranda.engines.provider import Lasted
 from memoranda.engines.records import Record, moment
 from memoranda.engines.ruling import Ruled
-from memoranda.engines.together import together
+from memoranda.engines.together import soon, together
 from memoranda.errors import CapabilityUnsupported, ChainConflict, Unavailable
 from memoranda.notes.times import parse_instant
 from memoranda.operations.asking import TOP
@@ -228,7 +228,7 @@ class Mem0:
         def prefixes(row: Record) -> Sequence[str]:
             return self._outside.naming.prefixes(self.instance, where.tenant, row.project or None)
 
-        read = together([partial(self._routes.get, where.tenant, str(row.record)) for row in rows])
+        read = soon([partial(self._routes.get, where.tenant, str(row.record)) for row in rows])
         pairs = [
             (row, words_of(row, memory)) if memory is not None and ours(prefixes(row), row, memory) else None
             for row, memory in zip(rows, read, strict=True)

@@ -48,6 +48,7 @@ class Naming:
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
+        self._known: tuple[bytes, tuple[bytes, ...]] = (b"", ())
 
     def prefix(self, instance: str, tenant: str, project: str | None) -> str:
         """The prefix of what is written now; `project` is None for what belongs to the tenant as a whole."""
@@ -55,9 +56,16 @@ class Naming:
 
     def prefixes(self, instance: str, tenant: str, project: str | None) -> tuple[str, ...]:
         """Every prefix under which something may lie there, the present one first."""
-        self._keys.get("namespace", _OWNER)
-        keys = self._keys.versions("namespace", _OWNER).values()
+        keys = self._every_key()
         return tuple(dict.fromkeys(_prefix(key, instance, tenant, project) for key in keys))
+
+    def _every_key(self) -> tuple[bytes, ...]:
+        """The present key and the older ones, which are read from their files once for each present one."""
+        own = self._keys.get("namespace", _OWNER)
+        known = self._known
+        if known[0] is not own:
+            known = self._known = (own, tuple(self._keys.versions("namespace", _OWNER).values()))
+        return known[1]
 
     def place(self, instance: str, where: OperationContext, place: Place) -> Named:
         """The place as it is written to."""

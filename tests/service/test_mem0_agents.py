@@ -76,6 +76,7 @@ def desk(tmp_path: Path, context: Context, server: Mem0Server) -> Iterator[Desk]
         id="mem0", provider="mem0", base_url=server.url, credential_ref="env://EAI_CRED_MEMORY_MEM0_API_KEY"
     )
     declare(desk, authenticate(desk, context, secret), declared)
+    server.asked.clear()  # what it was asked to find out about it
     yield desk
     desk.close()
     egress.close()

@@ -14,8 +14,8 @@ from memoranda.home.git import Git
 from memoranda.home.layout import MARKER, layout_of
 from memoranda.home.marker import Marker, parse_marker
 from memoranda.home.merging import Beside, Merge, check_out, merge
+from memoranda.home.pieces import Pieces
 from memoranda.home.plain_git import plain_git
-from memoranda.home.prepare import Pieces
 from memoranda.home.remotes import Fetched, Remote, fetch, remote_of, tracking
 from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
 from memoranda.values import dataclass

@@ -32,7 +32,7 @@ from memoranda.home.writer import Writer
 if TYPE_CHECKING:
     from memoranda.home.comparison import Comparison
     from memoranda.home.erasing.erase import Blank, Erasure
-    from memoranda.home.prepare import Pieces
+    from memoranda.home.pieces import Pieces
     from memoranda.home.pulling import Pulled
 
 _CLOSING_TRIES = 20
@@ -132,7 +132,7 @@ class Repository(Contents):
         Eraser(self._pieces(), self._repair).resume()
 
     def _pieces(self) -> Pieces:
-        from memoranda.home.prepare import Pieces
+        from memoranda.home.pieces import Pieces
 
         return Pieces(
             self.layout, self._git, self.store, self.worktree, self._log, self._committer, self.git_index,

@@ -23,11 +23,12 @@ from memoranda.home.erasing.bytesearch import in_files, in_objects
 from memoranda.home.erasing.finish import PURGING, Finisher, Outcome
 from memoranda.home.erasing.needles import Needles
 from memoranda.home.erasing.plan import Lines, Plan
+from memoranda.home.erasing.prepare import Preparation, Texts, known_blobs, list_objects, noted, texts_of
 from memoranda.home.erasing.purge import alternates, still_there
 from memoranda.home.erasing.redact import Messages
 from memoranda.home.erasing.rerefs import linked_worktrees, under_way
 from memoranda.home.erasing.survey import Survey
-from memoranda.home.prepare import Pieces, Preparation, Texts, known_blobs, list_objects, noted, texts_of
+from memoranda.home.pieces import Pieces
 from memoranda.notes.ids import new_id
 from memoranda.values import dataclass, replace
 

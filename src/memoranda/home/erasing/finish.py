@@ -18,6 +18,7 @@ from memoranda.home.erasing.erasures import write_map
 from memoranda.home.erasing.leftovers import Tree, sweep_git_dir
 from memoranda.home.erasing.needles import Needles
 from memoranda.home.erasing.plan import Plan
+from memoranda.home.erasing.prepare import Texts
 from memoranda.home.erasing.purge import still_there
 from memoranda.home.erasing.redact import Messages
 from memoranda.home.erasing.rerefs import (
@@ -29,7 +30,7 @@ from memoranda.home.erasing.rerefs import (
     rewrite_reflogs,
 )
 from memoranda.home.layout import CACHE
-from memoranda.home.prepare import Pieces, Texts
+from memoranda.home.pieces import Pieces
 from memoranda.home.store import TreeChange
 from memoranda.values import dataclass, field
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.home.committer import Committer
 from memoranda.home.disk import DiskStore
 from memoranda.home.erasing.blanking import Part, erased_on, mark_of, parts_of
-from memoranda.home.erasing.erasures import Erasures, Moved, ledger_lines
+from memoranda.home.erasing.erasures import Moved, ledger_lines
 from memoranda.home.erasing.leftovers import Tree, files_below, settings_words
 from memoranda.home.erasing.needles import Needles, note_texts, text_of, words_of
 from memoranda.home.erasing.plan import TESTIMONY, Lines, Plan
@@ -22,55 +20,16 @@ from memoranda.home.erasing.redact import LedgerLines, Messages
 from memoranda.home.erasing.rerefs import all_refs, git_dirs, who_moved
 from memoranda.home.erasing.rewrite import Rewriter, Sink
 from memoranda.home.erasing.survey import Survey, Surveyor
-from memoranda.home.git import CatFile, Git
-from memoranda.home.gitindex import GitIndex
+from memoranda.home.git import Git
 from memoranda.home.history import walk
-from memoranda.home.keys import Keys
-from memoranda.home.layout import Layout
 from memoranda.home.ledger import LedgerTail, Pen, last_segment
-from memoranda.home.ledger_tip import LedgerTip
-from memoranda.home.log import IntakeLog
 from memoranda.home.objects import Signature, TreeEditor, commit_data, make_object, read_tree
+from memoranda.home.pieces import Pieces
 from memoranda.home.store import LEDGER_REF
-from memoranda.home.worktree import Worktree
 from memoranda.values import dataclass
 
 _OURS = ("replica.json", "commit.json")  # ids and numbers, under names of our own
 _NAMES = ("generation", "map", "erased", "erasing", "plan", "objects", "purging")  # of what an erasing makes itself
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """The parts of an open Home that an erasing works on."""
-
-    layout: Layout
-    git: Git
-    store: DiskStore
-    worktree: Worktree
-    log: IntakeLog
-    committer: Committer
-    git_index: GitIndex
-    erasures: Erasures
-    keys: Keys
-    home: str
-    replica: str
-    tip: LedgerTip
-
-    @property
-    def folder(self) -> Path:
-        """Where the plan of an erasing lies until it is finished."""
-        return self.layout.own / "erasing"
-
-    @contextmanager
-    def reader(self) -> Iterator[CatFile]:
-        """A reader of objects of its own, so that long scans hold nobody up."""
-        reader = self.git.reader()
-        try:
-            yield reader
-        finally:
-            reader.close()
-
-
 _SAYS_SOMETHING = 4  # words of a line that nobody else has written by accident
 
 

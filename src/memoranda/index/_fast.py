@@ -41,6 +41,13 @@ class FastResult:
             self.masks([number])
         return self._known[number]
 
+    def scores(self, numbers: Sequence[int]) -> list[float]:
+        """`score` of each."""
+        if self._all is None:
+            return [self.score(number) for number in numbers]
+        found: list[float] = self._all[np.array(numbers, np.int64)].tolist()
+        return found
+
     def masks(self, numbers: Sequence[int]) -> list[int]:
         """For each document the groups that it holds, as a bit set."""
         if not numbers:

@@ -30,6 +30,10 @@ class PlainResult:
     def score(self, number: int) -> float:
         return self._scores.get(number, 0.0)
 
+    def scores(self, numbers: Sequence[int]) -> list[float]:
+        """`score` of each."""
+        return [self._scores.get(number, 0.0) for number in numbers]
+
     def masks(self, numbers: Sequence[int]) -> list[int]:
         """For each document the groups that it holds, as a bit set."""
         masks = [0] * len(numbers)

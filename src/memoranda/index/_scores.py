@@ -102,10 +102,11 @@ class Scores:
         known = self._held
         if fresh := [key for key in keys if key not in known]:
             numbered = self._numbered(fresh)
-            masks = self._result.masks(list(numbered.values()))
-            score, traits, allowed = self._result.score, self._traits, self._allowed
-            for (key, number), mask in zip(numbered.items(), masks, strict=True):
-                known[key] = Held(mask, score(number), traits[number], allowed is None or allowed[number] == 1)
+            numbers = list(numbered.values())
+            masks, scores = self._result.masks(numbers), self._result.scores(numbers)
+            traits, allowed = self._traits, self._allowed
+            for key, number, mask, score in zip(numbered, numbers, masks, scores, strict=True):
+                known[key] = Held(mask, score, traits[number], allowed is None or allowed[number] == 1)
         return {key: known[key] for key in keys if key in known}
 
     def matched(self, keys: Sequence[str]) -> dict[str, Match]:

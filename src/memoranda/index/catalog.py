@@ -44,6 +44,7 @@ _ROOM = (("cache_size", -131_072), ("wal_autocheckpoint", 4096))  # kibibytes (b
 _FOR_READERS = ("notes_id", "notes_facts", "notes_at", "entries_at", "ledger_session")
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
 _MOST_SHOWN = 2048  # the same of notes that were shown, with their texts
+_MOST_SAID = 8192  # the same of entries of journals, by key and by place
 
 
 class Catalog:
@@ -66,6 +67,8 @@ class Catalog:
         self._totals: tuple[tuple[int, int], Totals] | None = None
         self._briefs: Kept[str, list[Brief]] = Kept(self.db, _MOST_BRIEFS)
         self._shown: Kept[int, Shown] = Kept(self.db, _MOST_SHOWN)
+        self._said: Kept[str, Said | None] = Kept(self.db, _MOST_SAID)
+        self._places: Kept[tuple[str, int], Said | None] = Kept(self.db, _MOST_SAID)
         self._true: dict[int, Shown] = {}  # those among them whose seal was looked at
 
     @staticmethod
@@ -461,20 +464,35 @@ class Catalog:
         return {row[0] for row in among(self.db, "SELECT id FROM entries WHERE id IN (?*)", ids)}
 
     def passages(self, spans: Sequence[tuple[str, int, int]]) -> list[Said]:
-        """The entries of each (path, first place, last place), both included."""
-        found: list[Said] = []
+        """The entries of each (path, first place, last place), both included, in the order of the spans."""
+        wanted = [(path, place) for path, first, last in spans for place in range(first, last + 1)]
+        return [entry for entry in self._places.of(wanted, self._read_places).values() if entry is not None]
+
+    def _read_places(self, wanted: list[tuple[str, int]]) -> Iterable[tuple[tuple[str, int], Said | None]]:
+        found: dict[tuple[str, int], Said | None] = dict.fromkeys(wanted)
+        spans: list[tuple[str, int, int]] = []
+        for path, place in sorted(wanted):
+            if spans and spans[-1][0] == path and place == spans[-1][2] + 1:
+                spans[-1] = (path, spans[-1][1], place)
+            else:
+                spans.append((path, place, place))
         for at in range(0, len(spans), _SPANS):
             part = spans[at : at + _SPANS]
             query = SELECT_SPANS.format(",".join(["(?,?,?)"] * len(part)))
-            found += map(Said._make, self.db.execute(query, [value for span in part for value in span]))
-        return found
+            for row in self.db.execute(query, [value for span in part for value in span]):
+                found[row[2], row[3]] = Said._make(row)
+        return found.items()
 
     def said(self, keys: Sequence[str]) -> dict[str, Said]:
         """The entries with these keys; the first in the order of the journals when several say the same."""
-        found: dict[str, Said] = {}
+        return {key: entry for key, entry in self._said.of(keys, self._read_said).items() if entry is not None}
+
+    def _read_said(self, keys: list[str]) -> Iterable[tuple[str, Said | None]]:
+        found: dict[str, Said | None] = dict.fromkeys(keys)
         for row in among(self.db, f"{SELECT_SAID}WHERE e.key IN (?*) ORDER BY e.path, e.place", keys):
-            found.setdefault(row[0], Said(*row))
-        return found
+            if found[row[0]] is None:
+                found[row[0]] = Said._make(row)
+        return found.items()
 
     def blob_of(self, path: str) -> str | None:
         row = self.db.execute("SELECT blob FROM files WHERE path = ?", (path,)).fetchone()

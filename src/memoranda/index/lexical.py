@@ -46,6 +46,7 @@ _CACHE_BYTES = 24 << 20  # postings kept in memory, at most, or 64 bytes a docum
 _FRESH_WORK = 150_000  # postings that plain Python scores in about the time that importing numpy takes
 _WARM_WORK = 1_500  # postings below which numpy's overhead is more than what it saves
 _MANY_KEYS = 24
+_MOST_KNOWN = 20_000  # keys whose numbers are kept at hand until something is added: some 3 MB
 
 
 class Counts(NamedTuple):
@@ -205,7 +206,7 @@ class LexicalIndex:
             result,
             allowed,
             _finder(view, self._searches > 2),
-            lambda n: view.key(n).hex(),
+            _namer(view),
             view.traits,
             lambda n: status[n] <= most,
         )
@@ -285,8 +286,33 @@ def _parts(view: View, stored: Mapping[tuple[int, str], bytes], term: str) -> li
     return [*parts, (view.bases[-1], data)] if data else parts
 
 
+def _namer(view: View) -> Callable[[int], str]:
+    """The keys of documents by number, kept at hand: the same ones come again and again."""
+    known: dict[int, str] = view.derived.setdefault("names", {})  # type: ignore[assignment]
+
+    def name(number: int) -> str:
+        found = known.get(number)
+        if found is None:
+            if len(known) > _MOST_KNOWN:
+                known.clear()
+            found = known[number] = view.key(number).hex()
+        return found
+
+    return name
+
+
 def _finder(view: View, staying: bool = False) -> Callable[[Sequence[str]], list[int | None]]:
+    known: dict[str, int | None] = view.derived.setdefault("numbers", {})  # type: ignore[assignment]
+
     def find(keys: Sequence[str]) -> list[int | None]:
+        if missing := [key for key in keys if key not in known]:
+            if len(known) > _MOST_KNOWN:
+                known.clear()
+                missing = list(keys)
+            known.update(zip(missing, looked_up(missing), strict=True))
+        return [known[key] for key in keys]
+
+    def looked_up(keys: Sequence[str]) -> list[int | None]:
         raw = [_raw(key) for key in keys]
         if len(raw) > _MANY_KEYS and (staying or "numpy" in sys.modules):
             from memoranda.index import _fast

@@ -124,16 +124,25 @@ class Shown(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A journal entry as ranking sees it: `at` and `recorded` in milliseconds, `recorded` by the ledger."""
+    """A journal entry as ranking sees it, a `recall.facts.Known`: `at_ms` and `recorded` in milliseconds, `recorded`
+    by the ledger; `thread` is the path of its file, `session` is "" where it has none."""
 
     key: str
-    at: int
-    path: str
+    at_ms: int
+    thread: str
     place: int
-    session: str | None
+    session: str
     speaker: str
     recorded: int | None
     taint: str | None
+
+    @property
+    def title(self) -> str:
+        return ""
+
+    @property
+    def state(self) -> str:
+        return "current"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,12 @@ NOTE_COLUMNS = """row path blob key id live known_from known_to kind subject sco
 SELECT_NOTE = f"SELECT {', '.join('n.' + name for name in NOTE_COLUMNS)} FROM notes n "
 SELECT_ENTRY = "SELECT path, place, id, key, at, speaker, first, last, text, about FROM entries"
 SELECT_SAID = (
-    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM entries e"
+    "SELECT e.key, e.at, e.path, e.place, coalesce(l.session, ''), e.speaker, l.at, l.taint FROM entries e"
     " LEFT JOIN ledger l ON l.about = e.about "
 )
 # One statement for all: a statement a span cost more than the rows. CROSS keeps the order of the joins.
 SELECT_SPANS = (
-    "SELECT e.key, e.at, e.path, e.place, l.session, e.speaker, l.at, l.taint FROM (VALUES {}) s"
+    "SELECT e.key, e.at, e.path, e.place, coalesce(l.session, ''), e.speaker, l.at, l.taint FROM (VALUES {}) s"
     " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
     " LEFT JOIN ledger l ON l.about = e.about"
 )

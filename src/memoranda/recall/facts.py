@@ -24,16 +24,37 @@ class Fact(NamedTuple):
     state: str = "current"
 
 
+class Known(Protocol):
+    """What ranking reads of a document: a `Fact`, or an entry of a journal as the catalog has it."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def at_ms(self) -> int | None: ...
+    @property
+    def thread(self) -> str: ...
+    @property
+    def place(self) -> int: ...
+    @property
+    def session(self) -> str: ...
+    @property
+    def speaker(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+
+
 class Facts(Protocol):
     """Where ranking asks; each method is called once or twice a recall, with everything at once."""
 
     def titled(self, question: str) -> Sequence[str]:
         """The notes whose title is the question."""
 
-    def facts(self, keys: Sequence[str]) -> Mapping[str, Fact]:
+    def facts(self, keys: Sequence[str]) -> Mapping[str, Known]:
         """What is known of these documents."""
 
-    def around(self, spans: Sequence[tuple[str, int, int]]) -> Iterable[Fact]:
+    def around(self, spans: Sequence[tuple[str, int, int]]) -> Iterable[Known]:
         """The passages of each (thread, first place, last place), both included, those that exist."""
 
 

@@ -18,6 +18,7 @@ from memoranda.notes.ids import told_id
 from memoranda.notes.journal import agent_of
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.times import format_instant, from_ms, to_ms
+from memoranda.recall.facts import Known
 from memoranda.recall.items import Found, Withheld
 from memoranda.recall.likeness import Likeness, likeness
 from memoranda.recall.question import Question, read_question
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _MOST_WITHHELD = 3
 _MOST_BESIDE = 100
 _MOST_TITLED = 20
+_NO_TAINT = (None, "[]")
 _SPARE = 8  # items ranked beyond those asked for, to take the place of passages that a note folds in
 
 
@@ -200,15 +202,16 @@ class _Candidates:
         if self._known_at is not None:
             said = {key: entry for key, entry in said.items() if _recorded(entry) <= self._known_at}
         if self._until is not None:  # what was said later had not been said then
-            said = {key: entry for key, entry in said.items() if entry.at <= self._until}
+            said = {key: entry for key, entry in said.items() if entry.at_ms <= self._until}
         self._said.update(said)
-        return self._open(notes.keys() | said.keys()) if self._clean else notes.keys() | said.keys()
-
-    def _open(self, keys: set[str]) -> set[str]:
-        """For a session that has met nothing from outside: without what would taint it, which is only pointed to."""
-        closed = {key for key in keys if self._from_outside(key)}
-        self._withheld += sorted(closed - set(self._withheld))
-        return keys - closed
+        found = notes.keys() | said.keys()
+        if self._clean:  # for a session that has met nothing from outside: what would taint it is only pointed to
+            closed = {key for key in notes if key in self._quarantined}
+            closed.update([key for key, entry in said.items() if entry.taint not in _NO_TAINT])
+            if closed:
+                self._withheld += sorted(closed - set(self._withheld))
+                found -= closed
+        return found
 
     def _quarantine(self, notes: Mapping[str, Standing]) -> None:
         """Remembers which of these notes are tainted and not reviewed; most have no taint, and cost nothing here."""
@@ -216,11 +219,6 @@ class _Candidates:
         if tainted:
             reviewed = reviewed_blobs(self._catalog, tainted.values())
             self._quarantined.update(key for key, blob in tainted.items() if blob not in reviewed)
-
-    def _from_outside(self, key: str) -> bool:
-        if key in self._notes:
-            return key in self._quarantined
-        return self._said[key].taint not in (None, "[]")
 
     def withheld(self) -> list[Withheld]:
         """What was found and not shown, in the order in which it was met: labels only, none of its words."""
@@ -244,8 +242,8 @@ class _Candidates:
     def titled(self, question: str) -> Sequence[str]:
         return self._catalog.titled(question.strip(" \t\n?!.:;\"'«»“”"), _MOST_TITLED)
 
-    def facts(self, keys: Sequence[str]) -> Mapping[str, Fact]:
-        found: dict[str, Fact] = {}
+    def facts(self, keys: Sequence[str]) -> Mapping[str, Known]:
+        found: dict[str, Known] = {}
         for key in keys:
             if key in self._notes:
                 standing = self._notes[key]
@@ -255,13 +253,14 @@ class _Candidates:
                 state = "current" if self._as_of and standing.state == "superseded" else standing.state
                 found[key] = Fact(key, at, title=brief.title, state=state)
             elif key in self._said:
-                found[key] = _fact(self._said[key])
+                found[key] = self._said[key]
         return found
 
-    def around(self, spans: Sequence[tuple[str, int, int]]) -> Iterable[Fact]:
-        for entry in (found := self._catalog.passages(spans)):
+    def around(self, spans: Sequence[tuple[str, int, int]]) -> Iterable[Known]:
+        found = self._catalog.passages(spans)
+        for entry in found:
             self._around.setdefault(entry.key, entry)
-        return map(_fact, found)
+        return found
 
     def unfolded(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
         """Without the passages that a note among them cites: the note says it, and its source leads to the passage."""
@@ -378,11 +377,7 @@ class _Candidates:
 
 def _recorded(entry: Said) -> datetime:
     """When the Home learned of an entry, in whole seconds as everywhere; without the ledger, when it was said."""
-    return _at(entry.at if entry.recorded is None else entry.recorded).replace(microsecond=0)
-
-
-def _fact(entry: Said) -> Fact:
-    return Fact(entry.key, entry.at, entry.path, entry.place, entry.session or "", entry.speaker)
+    return _at(entry.at_ms if entry.recorded is None else entry.recorded).replace(microsecond=0)
 
 
 def _passage(entry: EntryRow, blob: str, wrote: Wrote | None, item: Ranked, home: str, words: frozenset[str]) -> Found:

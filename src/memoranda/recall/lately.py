@@ -12,7 +12,7 @@ from itertools import islice
 from memoranda.index.catalog import Catalog
 from memoranda.index.lexical import Accept, Scores
 from memoranda.index.within import entries_within, notes_within
-from memoranda.recall.facts import Fact, Facts, Ranked
+from memoranda.recall.facts import Facts, Known, Ranked
 from memoranda.recall.question import Days, Question
 from memoranda.recall.ranking import SCALE
 
@@ -57,7 +57,7 @@ def _first(keys: Iterable[str], scores: Scores, accept: Accept, n: int) -> Seque
     return list(found)[:n]
 
 
-def _signals(fact: Fact, stretches: Sequence[Days]) -> dict[str, float]:
+def _signals(fact: Known, stretches: Sequence[Days]) -> dict[str, float]:
     at = fact.at_ms or 0
     first, last = min(days.start for days in stretches), max(days.end for days in stretches)
     signals = {"day": 1.0, "late": min(max((at - first) / (last - first), 0.0), 1.0)}

@@ -6,11 +6,12 @@ the two entries on each side of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from memoranda.index.lexical import Accept, Scores
 from memoranda.index.traits import QUESTION
-from memoranda.recall.facts import Fact, Facts
+from memoranda.recall.facts import Facts, Known
 from memoranda.recall.likeness import LIKE, MODEL, Likeness, enough, filled
 from memoranda.recall.question import Question
 from memoranda.recall.signals import Floor, Signals, plain, timely
@@ -84,63 +85,91 @@ def passage_signals(
         shown = shown + (further if accept is None else sorted(accept(further)))
 
     named, content = _speakers(question, scores, every.values())
-    share = _sharing(scores, content)
-    sessions = _sessions(share, [(every[key].session, held[key].mask & content) for key in sessions_of])
-    at = {
-        (fact.thread, fact.place): (fact.session, held[fact.key].mask, held[fact.key].traits)
-        for fact in (*around, *known.values())
-        if fact.key in held
-    }
+    alone = next(iter(named)) if len(named) == 1 else None
+    shares = _Shares(scores, content)
+    sessions = _sessions(shares, [(every[key].session, held[key].mask & content) for key in sessions_of])
+    lines: dict[tuple[str, str], dict[int, int]] = {}
+    for fact in (*around, *known.values()):
+        if (has := held.get(fact.key)) is not None:
+            lines.setdefault((fact.thread, fact.session), {})[fact.place] = has.mask << 1 | (has.traits & QUESTION != 0)
     floor = Floor(question, scores)
+    standing = _Standing(shares, content, floor)
     views = [_Alike(one, every, shown) for one in alike]
+    timed = question.has_time or question.when or question.amount or question.name
     result: list[tuple[str, Signals]] = []
     doubtful: list[tuple[str, Signals]] = []
     for key in shown:
         fact, (mask, _, traits, _) = every[key], held[key]
-        session, thread, place = fact.session, fact.thread, fact.place
-        own = near = share(mask & content)
-        seen = mask
-        answer = 0.0
-        for away, worth in NEAR:
-            other = at.get((thread, place + away))
-            if other is not None and other[0] == session:
-                new = other[1] & ~seen & content
-                seen |= other[1]
-                if new:
-                    near += worth * share(new)
-                if away == -1 and other[2] & QUESTION:
-                    answer = share(other[1] & content)
-        passes = floor.passes(seen, fact.at_ms)
-        if not passes and not any(view.like.get(key, 0.0) >= view.floor for view in views):
+        session, place = fact.session, fact.place
+        at = lines[fact.thread, session].get
+        own, near, answer, seen, passes = standing[  # in the order of NEAR
+            mask, at(place - 2, 0), at(place - 1, 0), at(place + 1, 0), at(place + 2, 0)
+        ]
+        if not passes and question.dated:
+            passes = floor.passes(seen, fact.at_ms)
+        if not passes and (not views or not any([view.like.get(key, 0.0) >= view.floor for view in views])):
             continue
-        signals = {"words": own, "near": near - own, "answer": answer, "session": sessions.get(session, 0.0)}
-        if named == {fact.speaker}:
+        signals = {"words": own, "near": near, "answer": answer, "session": sessions.get(session, 0.0)}
+        if fact.speaker == alone:
             signals["speaker"] = own
         if traits & QUESTION:
             signals["asks"] = own
-        timely(signals, question, fact.at_ms, traits)
+        if timed:
+            timely(signals, question, fact.at_ms, traits)
         for view in views:
             view.add(signals, fact)
         (result if passes else doubtful).append((key, signals))
-    return result + enough(doubtful, alike, alone=not result)
+    return result + enough(doubtful, alike, alone=not result) if doubtful else result
+
+
+class _Standing(dict[tuple[int, int, int, int, int], tuple[float, float, float, int, bool]]):
+    """What words give to a passage that stands so; many stand alike.
+
+    By its own groups of words, and for each entry of NEAR, 0 where there is none of its session, its groups times two,
+    and one more when it asks: `words`, `near`, `answer`, all groups that count, and whether they pass the floor.
+    """
+
+    def __init__(self, shares: _Shares, content: int, floor: Floor) -> None:
+        super().__init__()
+        self._shares = shares
+        self._content = content
+        self._floor = floor
+
+    def __missing__(self, stands: tuple[int, int, int, int, int]) -> tuple[float, float, float, int, bool]:
+        shares, content = self._shares, self._content
+        seen, around = stands[0], stands[1:]
+        own = near = shares[seen & content]
+        answer = 0.0
+        for (away, worth), other in zip(NEAR, around, strict=True):
+            new = other >> 1 & ~seen & content
+            seen |= other >> 1
+            if new:
+                near += worth * shares[new]
+            if away == -1 and other & 1:
+                answer = shares[other >> 1 & content]
+        found = self[stands] = own, near - own, answer, seen, self._floor.passes(seen, None)
+        return found
 
 
 class _Alike:
     """What one model says of the passages that were found and of those around them."""
 
-    def __init__(self, alike: Likeness, every: Mapping[str, Fact], shown: Sequence[str]) -> None:
-        self._signal, self.floor = alike.signal, alike.floor
+    def __init__(self, alike: Likeness, every: Mapping[str, Known], shown: Sequence[str]) -> None:
+        self.floor = alike.floor
         self.like = like = filled(alike.of(list(every)), list(every))
-        self._at = {(fact.thread, fact.place): (fact.session, like.get(fact.key, 0.0)) for fact in every.values()}
+        self._names = alike.signal, f"{alike.signal}_near", f"{alike.signal}_session"
+        self._lines: dict[tuple[str, str], dict[int, float]] = {}
+        for fact in every.values():
+            self._lines.setdefault((fact.thread, fact.session), {})[fact.place] = like.get(fact.key, 0.0)
         self._sessions = _most_alike([(every[key].session, like.get(key, 0.0)) for key in shown])
 
-    def add(self, signals: Signals, fact: Fact) -> None:
+    def add(self, signals: Signals, fact: Known) -> None:
         """Adds its three signals of a passage."""
-        session, thread, place = fact.session, fact.thread, fact.place
-        signals[self._signal] = self.like.get(fact.key, 0.0)
-        around = [(worth, self._at.get((thread, place + away))) for away, worth in NEAR]
-        signals[f"{self._signal}_near"] = sum([worth * it[1] for worth, it in around if it and it[0] == session])
-        signals[f"{self._signal}_session"] = self._sessions[session]
+        own, near, session = self._names
+        place, at = fact.place, self._lines[fact.thread, fact.session].get
+        signals[own] = self.like.get(fact.key, 0.0)
+        signals[near] = sum([worth * at(place + away, 0.0) for away, worth in NEAR])
+        signals[session] = self._sessions[fact.session]
 
 
 def _most_alike(shown: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -151,7 +180,7 @@ def _most_alike(shown: Iterable[tuple[str, float]]) -> dict[str, float]:
     return {session: sum(sorted(cosines)[-3:]) / 3 for session, cosines in of.items()}
 
 
-def _speakers(question: Question, scores: Scores, facts: Iterable[Fact]) -> tuple[set[str], int]:
+def _speakers(question: Question, scores: Scores, facts: Iterable[Known]) -> tuple[set[str], int]:
     """The speakers that the question names, and the groups of the question that name none.
 
     A speaker's name says who said it, and stands in what the others say to them: as a word it would mislead.
@@ -179,37 +208,36 @@ def _nicknamed(word: str, names: Mapping[str, set[str]], capitals: set[str]) -> 
     return begun[0] if len(begun) == 1 else set()
 
 
-def _sharing(scores: Scores, content: int) -> Callable[[int], float]:
-    """The share of the idf of what the question asks, its speakers' names left out, as a function of groups."""
-    idf = scores.idf
-    whole = sum(value for i, value in enumerate(idf) if content >> i & 1)
-    known = {0: 0.0}
+class _Shares(dict[int, float]):
+    """The share of the idf of what the question asks, its speakers' names left out, by set of groups."""
 
-    def share(mask: int) -> float:
-        found = known.get(mask)
-        if found is None:
-            found = known[mask] = sum([value for i, value in enumerate(idf) if mask >> i & 1]) / whole
+    def __init__(self, scores: Scores, content: int) -> None:
+        super().__init__()
+        self[0] = 0.0
+        self._idf = scores.idf
+        self._whole = sum(value for i, value in enumerate(scores.idf) if content >> i & 1)
+
+    def __missing__(self, mask: int) -> float:
+        found = self[mask] = sum([value for i, value in enumerate(self._idf) if mask >> i & 1]) / self._whole
         return found
 
-    return share
 
-
-def _sessions(share: Callable[[int], float], found: Iterable[tuple[str, int]]) -> dict[str, float]:
+def _sessions(shares: _Shares, found: Iterable[tuple[str, int]]) -> dict[str, float]:
     """For each session, the share that its found passages carry together; `found` are (session, groups)."""
     counts: dict[str, dict[int, int]] = {}
-    for session, mask in found:
+    for (session, mask), times in Counter(found).items():
         of_session = counts.setdefault(session, {})
         while mask:
             lowest = mask & -mask
-            of_session[lowest] = of_session.get(lowest, 0) + 1
+            of_session[lowest] = of_session.get(lowest, 0) + times
             mask ^= lowest
     return {
-        session: sum(share(group) * n / (n + _SATURATION) for group, n in sorted(of_session.items()))
+        session: sum([shares[group] * n / (n + _SATURATION) for group, n in sorted(of_session.items())])
         for session, of_session in counts.items()
     }
 
 
-def _spans(facts: Iterable[Fact]) -> list[tuple[str, int, int]]:
+def _spans(facts: Iterable[Known]) -> list[tuple[str, int, int]]:
     """The stretches of threads around these passages, those that touch made one."""
     spans: list[tuple[str, int, int]] = []
     for thread, place in sorted((fact.thread, fact.place) for fact in facts):

@@ -172,7 +172,7 @@ def account(item: Ranked) -> dict[str, object]:
 def _answered(scores: Scores, found: Sequence[str]) -> bool:
     """Whether something found holds every word of the question: whoever names a thing exactly wants that thing."""
     every = (1 << len(scores.idf)) - 1
-    return any(held.mask == every for held in scores.held(found).values())
+    return any([held.mask == every for held in scores.held(found).values()])
 
 
 def _total(signals: Signals, weights: Mapping[str, float]) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,6 +109,30 @@ def test_only_who_asks_is_not_made_to_wait(server: StandIn, slept: list[float]) 
     with pytest.raises(Unavailable):
         embedder.embed_question("b", lambda _: 1.0)
     assert len(server.asked) == 4
+
+
+def test_who_asks_does_not_wait_for_what_comes_drop_by_drop(tmp_path: Path, slept: list[float]) -> None:
+    """No wait of a socket ends it; what comes in the end is kept for who asks the same again."""
+    go_on, calls = threading.Event(), []
+
+    def send(*_: object) -> tuple[int, dict[str, str], bytes]:
+        calls.append(None)
+        go_on.wait(30)
+        return 200, {}, b'{"data": [{"index": 0, "embedding": [1, 0, 0, 0, 0, 0, 0, 0]}]}'
+
+    late = EndpointEmbedder("http://nowhere/v1", "m", 8, tmp_path, wait=0.1, sleep=slept.append, send=send)
+    with pytest.raises(Unavailable, match="does not answer"):
+        late.embed_question("who", lambda _: 1.0)
+    with pytest.raises(Unavailable, match="does not answer"):  # and another is not begun
+        late.embed_question("who else", lambda _: 1.0)
+    go_on.set()
+    for _ in range(200):
+        if not any(thread.name == "memoranda-question" for thread in threading.enumerate()):
+            break
+        time.sleep(0.05)
+    assert late.embed_question("who", lambda _: 1.0) == bytes([127, *[0] * 7])
+    assert len(calls) == 1
+    late.close()
 
 
 def test_nobody_there(slept: list[float]) -> None:

@@ -48,7 +48,7 @@ _WEIGHTS = {
     (): NOTE_WEIGHTS,
     (LIKE,): {**NOTE_WEIGHTS, "like": 9.0},
     (MODEL,): {**NOTE_WEIGHTS, "model": 30.0},
-    (LIKE, MODEL): {**NOTE_WEIGHTS, "like": 3.0, "model": 30.0},
+    (LIKE, MODEL): {**NOTE_WEIGHTS, "like": 3.0, "model": 40.0},
 }
 SCALE = 12.0  # a passage with every word of the question scores about 1, a note somewhat more
 

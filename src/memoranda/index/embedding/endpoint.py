@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memoranda.errors import InvalidInput, Unavailable
+from memoranda.errors import InvalidInput, MemorandaError, Unavailable
 from memoranda.index.among import among
 from memoranda.index.embedding import Passage, Weigh, scaled
 from memoranda.index.journal_mode import named_errors, open_cache, transaction
@@ -28,6 +28,7 @@ _FINER = 1 << 20  # what the numbers of an answer are multiplied with before the
 _AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
 _MOST_ANSWER = 256 << 20  # bytes
 _PATIENCE = 3.0  # seconds that a question waits: whoever asks is answered by words then
+_GRACE = 0.2  # and so much longer, for what is not the server's time
 _REST = 30.0  # seconds for which a server that did not answer a question is not asked another
 
 Send = Callable[[str, bytes, Mapping[str, str], float], tuple[int, Mapping[str, str], bytes]]
@@ -82,7 +83,8 @@ class EndpointEmbedder:
 
     def close(self) -> None:
         if self._cache is not None:
-            self._cache.close()
+            with self._lock:  # a question that nobody waits for any more may still be under way
+                self._cache.close()
 
     def embed(self, passages: Sequence[Passage]) -> list[bytes]:
         """See `Embedder.embed`; each batch is kept as soon as it is there, so what is cut short goes on later.
@@ -95,15 +97,34 @@ class EndpointEmbedder:
         return self._all([prefix + text[:most] for text in texts], self._wait, self._tries)
 
     def embed_question(self, text: str, weigh: Weigh) -> bytes:  # noqa: ARG002
-        """See `Embedder.embed_question`; asked once and not for long. Unavailable, see `embed`."""
-        asked = [self._prefixes[1] + text[: self._characters]]
-        if time.monotonic() < self._rests_until and self._name(asked[0]) not in self._kept([self._name(asked[0])]):
+        """See `Embedder.embed_question`; asked once and not for long. Unavailable, see `embed`.
+
+        An answer that comes too late is kept for whoever asks the same again.
+        """
+        asked = self._prefixes[1] + text[: self._characters]
+        name = self._name(asked)
+        if kept := self._kept([name]):
+            return kept[name]
+        if time.monotonic() < self._rests_until:
             raise self._silent("it did not answer a moment ago")
-        try:
-            return self._all(asked, min(self._wait, _PATIENCE), 1)[0]
-        except Unavailable:
-            self._rests_until = time.monotonic() + _REST
-            raise
+        found: list[bytes] = []
+        failed: list[MemorandaError] = []
+
+        def ask() -> None:
+            try:
+                found.extend(self._all([asked], min(self._wait, _PATIENCE), 1))
+                self._rests_until = 0.0
+            except MemorandaError as error:
+                failed.append(error)
+
+        # In a thread: what a server sends drop by drop ends no wait of a socket.
+        thread = threading.Thread(target=ask, name="memoranda-question", daemon=True)
+        thread.start()
+        thread.join(min(self._wait, _PATIENCE) + _GRACE)
+        if found:
+            return found[0]
+        self._rests_until = time.monotonic() + _REST
+        raise failed[0] if failed else self._silent("it takes too long")
 
     def embed_questions(self, texts: Sequence[str]) -> list[bytes]:
         """The vectors of questions that nobody waits for, with the patience of `embed`. Unavailable, see there."""

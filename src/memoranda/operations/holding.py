@@ -46,7 +46,8 @@ def held_back(names: Sequence[str], done: Told | None = None) -> LegalHold:
     return LegalHold(
         f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''}: under legal hold.",
         why="What is held is neither forgotten, erased, rolled back nor let expire, nor is what it belongs to.",
-        remedy="A security officer (here: a person at a terminal) releases it with `memoranda hold release ID`.",
+        remedy="A security officer releases it: at the service by `POST …/memories/{item_id}/hold`, else a person at a "
+        "terminal with `memoranda hold release ID`.",
         done=done,
     )
 

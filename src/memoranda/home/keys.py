@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import hmac
 import os
 import re
 import threading
@@ -21,6 +20,8 @@ from memoranda.home.durable import FileLock, sync_path
 
 PURPOSES = ("envelope", "ledger", "tombstone", "namespace", "cursor", "settings", "audit")
 SIZE = 32
+_BLOCK = 64  # bytes of a block of SHA-256
+_INNER, _OUTER = bytes(n ^ 0x36 for n in range(256)), bytes(n ^ 0x5C for n in range(256))
 
 
 class Lines(Protocol):
@@ -88,7 +89,7 @@ class Keys:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()  # the process may go to another folder
         self._held: dict[tuple[str, str], bytes] = {}
-        self._begun: dict[tuple[str, str], hmac.HMAC] = {}
+        self._begun: dict[tuple[str, str], tuple[hashlib._Hash, hashlib._Hash]] = {}  # see `mac`
         self._lock = threading.Lock()
 
     def get(self, purpose: str, owner: str) -> bytes:
@@ -177,10 +178,14 @@ class Keys:
         """The first 32 hex digits of an HMAC-SHA256 of `data`."""
         begun = self._begun.get((purpose, owner))
         if begun is None:
-            begun = self._begun[purpose, owner] = hmac.new(self.get(purpose, owner), digestmod="sha256")
-        mac = begun.copy()  # half of what `hmac.digest` takes, which looks for its algorithm at every call
-        mac.update(data)
-        return mac.hexdigest()[:32]
+            # Both halves of RFC 2104 with the key taken in: two copies in the place of the eight calls of `hmac`.
+            key = self.get(purpose, owner).ljust(_BLOCK, b"\0")
+            begun = hashlib.sha256(key.translate(_INNER)), hashlib.sha256(key.translate(_OUTER))
+            self._begun[purpose, owner] = begun
+        inner, outer = begun[0].copy(), begun[1].copy()
+        inner.update(data)
+        outer.update(inner.digest())
+        return outer.hexdigest()[:32]
 
 
 def fingerprint(key: bytes) -> str:

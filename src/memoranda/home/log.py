@@ -101,7 +101,7 @@ class IntakeLog:
 
     def publish(self, record: Record, end: int) -> None:
         """The working tree holds what the record just appended says: from now on everybody sees it."""
-        self._set_applied(end)
+        self._state.advance(end)
         with self._reading:
             self._read_at = end
             self._held.add(record, end)

@@ -16,6 +16,7 @@ from pathlib import Path
 _STATE = struct.Struct("@QQQ32sQ")  # the last: segment and offset in one number
 _WRITERS = struct.Struct("@QQQ32s")
 _DURABLE = struct.Struct("@Q")
+_APPLIED, _APPLIED_AT = struct.Struct("@Q"), 8
 _DURABLE_AT = _STATE.size - _DURABLE.size
 _OFFSET_BITS = 40
 
@@ -72,6 +73,10 @@ class LogState:
     def write(self, segment: int, applied: int, safe: int, boot: bytes | None = None) -> None:
         """Sets the numbers (inside the writers' lock); `boot`: of this run of the machine when it is not told."""
         _WRITERS.pack_into(self._map, 0, segment, applied, safe, self.this_boot if boot is None else boot)
+
+    def advance(self, applied: int) -> None:
+        """The working tree is written further than before (inside the writers' lock, where all else stays true)."""
+        _APPLIED.pack_into(self._map, _APPLIED_AT, applied)
 
     def durable(self, segment: int) -> int:
         """Up to where some process has synced this segment, 0 when nobody has.

@@ -87,7 +87,7 @@ class Repository(Contents):
         self._background = Background(self.flush, self._tidy_in_quiet, self._committer.left, process)
         self._writer = Writer(
             self, self._log, self._activity, self._pen,
-            ready=self._ready, decided=self._decided, repair=self._repair, wake=self._background.wake,
+            current=self._current, ready=self._ready, repair=self._repair, wake=self._background.wake,
         )  # fmt: skip
         self._generation = self.erasures.generation()
         if self.read_only is None and self._erasing.exists():
@@ -121,6 +121,10 @@ class Repository(Contents):
         leads = self.erasures.find(looked) if looked else None
         self.outside.forget()
         self.outside.looked = leads.name if leads else looked
+
+    def _current(self) -> bool:
+        """Whether no erasing is decided, and none was finished since `_ready` has looked."""
+        return not self._decided() and self.erasures.generation() == self._generation
 
     def _decided(self) -> bool:
         """Whether an erasing is decided and not finished."""

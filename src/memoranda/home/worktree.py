@@ -132,7 +132,9 @@ class Worktree:
         return is_there(self._base + name)
 
     def size(self, name: str) -> int:
-        """The bytes of the file; 0 when there is none."""
+        """The bytes of the file, 0 when there is none; of our own, as we left it last."""
+        if (mark := self._written.get(name)) is not None:
+            return mark[1]
         try:
             return os.stat(self._base + name).st_size  # noqa: PTH116 - once a note
         except FileNotFoundError:

@@ -41,8 +41,8 @@ class Writer:
     Args:
         contents: what the Home holds.
         log, activity, pen: the Home's own.
-        ready: called before a write; waits for an erasing, and finishes one that was cut short.
-        decided: whether an erasing is decided and not finished.
+        current: whether no erasing is decided, or was finished since it was known here (inside the lock).
+        ready: called when that is not so; waits for an erasing, and finishes one that was cut short.
         repair: brings the files to what the log says (inside its lock).
         wake: told of every record that is durable.
     """
@@ -54,8 +54,8 @@ class Writer:
         activity: Activity,
         pen: Pen,
         *,
+        current: Callable[[], bool],
         ready: Callable[[], None],
-        decided: Callable[[], bool],
         repair: Callable[[], None],
         wake: Callable[[], None],
     ) -> None:
@@ -63,8 +63,8 @@ class Writer:
         self._log = log
         self._activity = activity
         self._pen = pen
+        self._current = current
         self._ready = ready
-        self._decided = decided
         self._repair = repair
         self._wake = wake
         self._open: tuple[str, str, bytes, int] = ("", "", b"", -1)  # the open journal: path, blob, content, record
@@ -84,25 +84,26 @@ class Writer:
     def record(self, context: Context, make: Callable[[datetime], Record | None]) -> Record | None:
         """Puts on record what `make` gives, called as `build` is; None when there is nothing."""
         while True:
-            self._ready()
             with self._log.writing():
-                if self._decided():
-                    continue  # an erasing has begun just now
-                if self._log.unapplied():
-                    self._repair()  # of what a killed writer left
-                self._opening, self._coming = None, _NOTHING
-                now = context.now()
-                record = make(now if now.tzinfo is UTC else now.astimezone(UTC))
-                if record is None:
-                    return None
-                end = self._log.append(record)
-                self._apply(record, end)
-                self._log.publish(record, end)
-                self._open = self._opening or self._open
-                segment = self._log.segment
-            self._log.sync(segment, end)
-            self._wake()
-            return record
+                current = self._current()
+                if current:
+                    if self._log.unapplied():
+                        self._repair()  # of what a killed writer left
+                    self._opening, self._coming = None, _NOTHING
+                    now = context.now()
+                    record = make(now if now.tzinfo is UTC else now.astimezone(UTC))
+                    if record is None:
+                        return None
+                    end = self._log.append(record)
+                    self._apply(record, end)
+                    self._log.publish(record, end)
+                    self._open = self._opening or self._open
+                    segment = self._log.segment
+            if current:
+                self._log.sync(segment, end)
+                self._wake()
+                return record
+            self._ready()
 
     def _apply(self, record: Record, end: int) -> None:
         worktree = self._contents.worktree

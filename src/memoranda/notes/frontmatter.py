@@ -126,6 +126,8 @@ def render(fields: Mapping[str, object], body: str) -> bytes:
         short = type(value) is str and len(value) <= _SHORT
         if short or value is None or value is True or value is False or value == ():
             lines.append(_short_line(key, value))
+        elif type(value) is tuple and len(value) == 1 and type(text := value[0]) is str and len(text) > _LINE_LIMIT:
+            lines += (f"{_name(key)}:", f"  - {write_text(text)}")  # a source: nearly every note has one
         else:
             lines += field_lines(key, plain_data(value))
     lines += ["---", body, ""]

@@ -17,6 +17,7 @@ from memoranda.values import dataclass, field
 
 OWNERS = ("project", "user", "agent", "team", "session")
 TAINTS = ("external",)
+_RETENTION = (None, *RETENTION_CLASSES)
 
 _KNOWN = frozenset(
     (
@@ -325,12 +326,15 @@ def check_draft(note: Note) -> None:
             f"It has {size} bytes and {SIZE_LIMIT} are the most.",
             "Split it, or keep the file where it is and remember a note that cites it as a source.",
         )
-    _check_word("kind", note.kind, KINDS)
-    _check_word("scope", note.scope, SCOPES)
-    _check_word("origin", note.origin, ORIGINS)
-    _check_word("classification", note.classification, CLASSIFICATIONS)
-    if note.retention_class is not None:
-        _check_word("retention_class", note.retention_class, RETENTION_CLASSES)
+    for name, word, words in (
+        ("kind", note.kind, KINDS), ("scope", note.scope, SCOPES), ("origin", note.origin, ORIGINS),
+        ("classification", note.classification, CLASSIFICATIONS),
+        ("retention_class", note.retention_class, _RETENTION),
+    ):  # fmt: skip
+        if word not in words:
+            raise _refuse(
+                f"The {name} is not one that notes have.", "", f"Give one of {', '.join(filter(None, words))}."
+            )
     if note.retention_days is not None and note.retention_days < 0:
         raise _refuse("The retention_days are negative.", "", "Give a number of days, or none.")
     if note.confidence is not None and not 0 <= note.confidence <= 1:
@@ -366,11 +370,6 @@ def _check_characters(note: Note) -> None:
             raise _refuse(
                 f"The {what} holds half of a surrogate pair.", "That is not a character.", "Decode the text properly."
             )
-
-
-def _check_word(name: str, word: str, words: tuple[str, ...]) -> None:
-    if word not in words:
-        raise _refuse(f"The {name} is not one that notes have.", "", f"Give one of {', '.join(words)}.")
 
 
 def _check_source(source: str) -> None:

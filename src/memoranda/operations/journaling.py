@@ -210,14 +210,22 @@ class Sheets:
     def _sheet(self, agent: str, day: date) -> str:
         """The last part of the day, or a new one; the parts before it are passed over the next time."""
         repository = self._home.repository
-        part = self._home.sheets.get((agent, day), 1)
+        part, written = self._home.sheets.get((agent, day), (1, -1))
+        last = written == repository.sequence  # nobody has written since: nobody has begun the next part
         while True:
             path = journal_path(agent, day, repository.replica.suffix, part)
-            after = journal_path(agent, day, repository.replica.suffix, part + 1)
-            if self._size(path) < CLOSED_AT and repository.may_append(path) and not repository.worktree.exists(after):
-                self._home.sheets[agent, day] = part
+            if (
+                self._size(path) < CLOSED_AT
+                and repository.may_append(path)
+                and (last or not self._begun(agent, day, part + 1))
+            ):
+                self._home.sheets[agent, day] = part, repository.sequence + 1
                 return path
-            part += 1
+            part, last = part + 1, False
+
+    def _begun(self, agent: str, day: date, part: int) -> bool:
+        repository = self._home.repository
+        return repository.worktree.exists(journal_path(agent, day, repository.replica.suffix, part))
 
     def finish(self) -> tuple[list[Change], dict[str, tuple[str, str, int, int]]]:
         """The changes, and for each entry (path, blob that will hold it, first line, last line)."""

@@ -100,6 +100,8 @@ def permitted(
 
     `told` is all that the operation would do, in words, or gives it. RuleOfTwo, which says how a person can allow it.
     """
+    if not (met.private and met.taint.roots):
+        return None  # it has met one of the three things at most, as nearly all have
     try:
         rule_of_two(context, Call(operation, scope=scope, met=met))
     except RuleOfTwo as refusal:

@@ -229,20 +229,22 @@ def _remember(
     if permit is not None:
         permit.use(context)
     record = home.repository.write(context, build)
-    lifted(home, lifts, record.at)
+    if lifts:
+        lifted(home, lifts, record.at)
     return done[-1]
 
 
 def _owner(scope: str, context: Context, home: OpenHome, session: str) -> dict[str, str]:
     """The fields that say whose a note of this scope is."""
-    whose = {
-        "user": {"user": context.user},
-        "agent": {"agent": context.agent},
-        "session": {"user": context.user, "agent": context.agent, "session": session},
-        "shared_agents": {"agent": context.agent},
-        "project": {"project": context.project or home.name},
-    }.get(scope, {})
-    return whose | ({"team": context.team} if scope == "team" and context.team else {})
+    if scope == "user":
+        return {"user": context.user}
+    if scope in ("agent", "shared_agents"):
+        return {"agent": context.agent}
+    if scope == "session":
+        return {"user": context.user, "agent": context.agent, "session": session}
+    if scope == "project":
+        return {"project": context.project or home.name}
+    return {"team": context.team} if scope == "team" and context.team else {}
 
 
 @undisturbed

@@ -70,6 +70,8 @@ class Space:
         self._keys = keys
         self._nearest = None if nearest is None else nearest.absolute()  # the process may go to another folder
         self._personal = None if personal is None else personal.absolute()
+        # Whether there is one Home at most: `met` looks for no other.
+        self._lone = len(given) == 1 if given else self._personal in (None, self._nearest)
         self.progress = progress
         self._open: dict[Path, OpenHome] = {}
         self._written: OpenHome | None = None  # the nearest one, once something was written to it
@@ -129,7 +131,7 @@ class Space:
     def met(self, context: Context, home: OpenHome) -> Met:
         """The session of a call in `home`, with what it has met in any open Home."""
         met = home.sessions.met(context)
-        for other in self.homes():
+        for other in () if self._lone else self.homes():
             if other is not home:
                 there = other.sessions.met(context)
                 met = replace(met, taint=met.taint | there.taint, private=met.private or there.private)

@@ -26,6 +26,7 @@ from itertools import islice
 from math import sqrt
 from operator import mul
 from pathlib import Path
+from typing import TypeVar
 
 from memoranda.errors import Unavailable
 from memoranda.index import _chunks
@@ -46,7 +47,10 @@ _OPEN = 256  # documents up to which a chunk takes more
 _CHUNK = 1024  # documents of a chunk when many come at once
 _NEAREST = 256  # codes whose vectors are compared: holds 85 % of the thirty nearest of 6,000, all of them of 600
 _FEW = 8  # vectors for which numpy is slower
+_MOST_KNOWN = 20_000  # keys whose numbers are kept at hand: some 3 MB
 _PLAIN = 100_000  # documents up to which plain Python takes less than importing numpy
+
+K = TypeVar("K")
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -93,6 +97,7 @@ class VectorIndex:
         self._lock = threading.RLock()
         self._view: View | None = None
         self._mapped: mmap.mmap | None = None
+        self._looked_up: tuple[int, dict[str, int | None]] = (-1, {})  # of a generation: key -> number
         # Held open: when `.memoranda/` is deleted under our hands, nothing is written into what takes its place.
         self._file = os.open(directory / VECTORS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -387,10 +392,20 @@ class VectorIndex:
     def likeness(self, question: bytes, keys: Sequence[str]) -> dict[str, float]:
         """See `Near.of`."""
         with self._reading() as view:
-            named = [(key, number) for key, _, number in self._placed([raw_key(key) for key in keys])]
-            return {key.hex(): cosine for key, cosine in self._cosines(view, question, named)}
+            return dict(self._cosines(view, question, self._numbered(view, keys)))
 
-    def _cosines(self, view: View, question: bytes, named: Sequence[tuple[bytes, int]]) -> list[tuple[bytes, float]]:
+    def _numbered(self, view: View, keys: Sequence[str]) -> list[tuple[str, int]]:
+        """(key, number) of those that there are; what was looked up is kept at hand as long as nothing changes."""
+        generation, known = self._looked_up
+        if generation != view.generation or len(known) > _MOST_KNOWN:
+            known = {}
+            self._looked_up = view.generation, known
+        if missing := [key for key in keys if key not in known]:
+            known.update(dict.fromkeys(missing))
+            known.update((key.hex(), number) for key, _, number in self._placed([raw_key(key) for key in missing]))
+        return [(key, number) for key in keys if (number := known[key]) is not None]
+
+    def _cosines(self, view: View, question: bytes, named: Sequence[tuple[K, int]]) -> list[tuple[K, float]]:
         asked = memoryview(question).cast("b").tolist()
         numbers = [number for _, number in named]
         if "numpy" in sys.modules and len(numbers) > _FEW:

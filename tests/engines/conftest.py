@@ -23,7 +23,7 @@ def homes(request: pytest.FixtureRequest, tmp_path: Path, context: Context) -> I
             yield pool
         return
     with open_database(request.getfixturevalue("postgres").service) as database:
-        shelf = PostgresShelf(tmp_path / "data", database, SECRET)
+        shelf = PostgresShelf(tmp_path / "data", database, (SECRET,))
         with Homes(shelf.folder, context, shelf=shelf) as pool:
             yield pool
 

@@ -43,7 +43,7 @@ class Node:
     def __init__(self, url: str, folder: Path, context: Context) -> None:
         self.url, self.folder = url, folder
         self.database: Database = open_database(url)
-        self.shelf = PostgresShelf(folder, self.database, SECRET)
+        self.shelf = PostgresShelf(folder, self.database, (SECRET,))
         self.homes = Homes(folder, context, shelf=self.shelf)
         self.engine = Builtin(self.homes)
         self.context = context

@@ -95,15 +95,15 @@ class PostgresShelf:
     """Implements `Shelf` in PostgreSQL; `folder` holds this node's caches, which may be deleted at any moment.
 
     Args:
-        secret: by which the tenants' keys are sealed, the same on every node.
+        secrets: by the first the tenants' keys are sealed, by each they open; the same on every node.
     """
 
     isolation: Isolation = "backend"  # row-level security keeps them apart
 
-    def __init__(self, folder: Path, database: Database, secret: bytes) -> None:
+    def __init__(self, folder: Path, database: Database, secrets: tuple[bytes, ...]) -> None:
         self.folder = folder.absolute()
         self._database = database
-        self._secret = secret
+        self._secrets = secrets
         self._keys: dict[str, SealedKeys] = {}
         self._lock = threading.Lock()
 
@@ -113,7 +113,7 @@ class PostgresShelf:
         with self._lock:
             if tenant not in self._keys:
                 folder = self.folder / "keys" / named(tenant)
-                self._keys[tenant] = SealedKeys(self._store(tenant, 0), self._secret, folder)
+                self._keys[tenant] = SealedKeys(self._store(tenant, 0), self._secrets, folder)
             return self._keys[tenant]
 
     def _store(self, tenant: str, home: int) -> PostgresStore:

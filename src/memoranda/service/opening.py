@@ -29,9 +29,12 @@ from memoranda.governance.replays import Replays
 from memoranda.governance.sinks import Sink
 from memoranda.governance.tuples import StoredTuples
 from memoranda.home.keys import Keys
+from memoranda.home.postgres.keys import SealedKeys
+from memoranda.home.postgres.store import PostgresStore
 from memoranda.service.desk import Desk
 from memoranda.service.reaching import Engines, Maker
 from memoranda.state.database import open_database
+from memoranda.state.tables import PLATFORM
 
 # How the engine of each provider is made.
 MAKERS: dict[ProviderName, Maker] = {"mem0": Mem0, "cognee": Cognee}
@@ -51,7 +54,7 @@ def open_desk(
     egress: Egress | None = None,
     credentials: Credentials | None = None,
     environment: str = "production",
-    homes_secret: bytes | None = None,
+    homes_secrets: tuple[bytes, ...] = (),
 ) -> Desk:
     """Everything that the operations need; what is not given is the embedded default.
 
@@ -59,7 +62,7 @@ def open_desk(
         folder: where Homes, state and keys lie; made when it is not there, readable by its owner only.
         database: the URL of the state; empty: SQLite in the folder.
         rendered: the instances of the configuration.
-        homes_secret: what seals the keys of Homes in PostgreSQL; None: they lie in folders.
+        homes_secrets: what seals the keys of Homes in PostgreSQL, and what opens them too; none: they lie in folders.
         egress: the way out to engines elsewhere; None: none of them is reached from here.
 
     Raises:
@@ -68,13 +71,15 @@ def open_desk(
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     state = open_database(state_url(folder, database))
     keys = Keys(folder / "keys")
+    if homes_secrets:  # every node checks what another one has signed: cursors, names given to engines, the audit
+        keys = SealedKeys(PostgresStore(state, PLATFORM, 0), homes_secrets, keys.folder)
     audit = Audit(context, state, keys, sinks)
     audit.recover(context)
     credentials = credentials or Credentials(environ={})
     instances = Instances(state, rendered, credentials.prefix)
     homes = Homes(folder / "homes", context)
-    if homes_secret is not None:
-        homes = Homes(folder, context, shelf=PostgresShelf(folder / "node", state, homes_secret))
+    if homes_secrets:
+        homes = Homes(folder, context, shelf=PostgresShelf(folder / "node", state, homes_secrets))
     return Desk(
         database=state,
         keys=keys,

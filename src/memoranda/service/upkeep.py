@@ -10,6 +10,7 @@ from memoranda.engines.mem0 import Mem0
 from memoranda.errors import LegalHold, MemorandaError
 from memoranda.governance.audit import AuditEvent, Outcome
 from memoranda.governance.instances import BUILTIN
+from memoranda.home.postgres.keys import SealedKeys
 from memoranda.operations.expiring import expire
 from memoranda.operations.forgetting import Forgotten
 from memoranda.operations.space import Space
@@ -18,6 +19,12 @@ from memoranda.service.pipeline import outcome_of
 from memoranda.values import replace
 
 BY = "service"
+
+
+def reseal(desk: Desk) -> int:
+    """Seals the keys in PostgreSQL, its own and every tenant's, under the service's secret; how many were not yet."""
+    keys = [desk.keys, *(desk.homes.keys_of(tenant.id) for tenant in desk.registry.tenants())]
+    return sum(of_tenant.reseal() for of_tenant in keys if isinstance(of_tenant, SealedKeys))
 
 
 def expire_due(desk: Desk, context: Context) -> int:

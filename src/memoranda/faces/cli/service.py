@@ -142,6 +142,15 @@ def _upgrade(frame: Frame, args: argparse.Namespace) -> int:
     return 0
 
 
+def _reseal(frame: Frame, args: argparse.Namespace) -> int:
+    with opened(args) as desk:
+        from memoranda.service.upkeep import reseal
+
+        changed = reseal(desk)
+    frame.answer({"resealed": changed}, [f"{counted(changed, 'key')} sealed again; the rest was already."])
+    return 0
+
+
 COMMANDS = {
     "serve": Command(
         "Serves the governed memory of many tenants over HTTP, until it is told to stop (an interrupt, or SIGTERM). "
@@ -162,6 +171,13 @@ COMMANDS = {
         _upgrade_options,
         _upgrade,
         "memoranda db upgrade --config /etc/memoranda.toml",
+    ),
+    "db reseal": Command(
+        "Seals the keys of Homes in PostgreSQL again, after `homes.secret` was changed and the former one became "
+        "`homes.other_secret` on every node (docs/deploy.md). Safe to repeat.",
+        where_options,
+        _reseal,
+        "memoranda db reseal --config /etc/memoranda.toml",
     ),
     "audit verify": Command(
         "Holds every line of the audit against its chain: a changed, removed or reordered line is found. Exit code 1 "

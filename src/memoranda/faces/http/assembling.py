@@ -50,7 +50,7 @@ def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = 
         egress=parts.engines,
         credentials=parts.credentials,
         environment=config.environment,
-        homes_secret=_homes_secret(config, parts.credentials),
+        homes_secrets=_homes_secrets(config, parts.credentials),
     )
     longest = timedelta(days=config.oidc_token_days)
     desk = replace(desk, ends=(parts.egress.close, parts.engines.close), longest_token=longest)
@@ -99,17 +99,21 @@ def upgrade(config: Config, owner: str) -> str:
     return upgrade_as_owner(owner, database_url(config, components(config).credentials))
 
 
-def _homes_secret(config: Config, credentials: Credentials) -> bytes | None:
-    """What seals the keys of Homes in PostgreSQL; None where they lie in folders."""
+def _homes_secrets(config: Config, credentials: Credentials) -> tuple[bytes, ...]:
+    """What seals the keys of Homes in PostgreSQL, and what opens them too; none where they lie in folders."""
     if not config.homes_on_postgresql:
-        return None
-    secret = credentials.resolve(config.homes_secret, None).reveal().encode("utf-8")
-    if len(secret) < _SECRET:
-        raise ConfigRefused(
-            "The setting `homes.secret` is refused.", why=f"It has fewer than {_SECRET} characters.",
-            remedy="Make one with `openssl rand -hex 32`, and give it to every node.",
-        )  # fmt: skip
-    return secret
+        return ()
+    found = []
+    for name in ("homes.secret", "homes.other_secret"):
+        named = getattr(config, name.replace(".", "_"))
+        secret = credentials.resolve(named, None).reveal().encode("utf-8") if named else b""
+        if named and len(secret) < _SECRET:
+            raise ConfigRefused(
+                f"The setting `{name}` is refused.", why=f"It has fewer than {_SECRET} characters.",
+                remedy="Make one with `openssl rand -hex 32`, and give it to every node.",
+            )  # fmt: skip
+        found.append(secret)
+    return tuple(filter(None, found))
 
 
 def _no_example(desk: Desk) -> None:

@@ -61,6 +61,7 @@ class Config:
     database_credential: str = ""
     homes_store: str = ""
     homes_secret: str = ""
+    homes_other_secret: str = ""
     engines_ca_file: Path | None = None
     engines_allow_http: bool = False
     engines_instances: tuple[InstanceDeclaration, ...] | Path = ()
@@ -149,6 +150,7 @@ SETTINGS: tuple[Setting, ...] = (
         "where memories lie: `folders`, or `postgresql` (the default with `homes.secret`)",
     ),
     Setting("homes.secret", reference, "a reference to what seals the keys of Homes in PostgreSQL, for all nodes"),
+    Setting("homes.other_secret", reference, "a reference to what opens these keys, too, while the secret is changed"),
     Setting(
         "engines.ca_file", a_file, "authorities (PEM) that are trusted beside the usual ones",
         "EAI_MEMORY_ENGINES_CA_FILE",

@@ -1,4 +1,6 @@
-"""The keys of a tenant as sealed rows: every node has the same, and who reads the database alone has none.
+"""The keys of a tenant, or of the service itself, as sealed rows.
+
+Every node has the same ones, and who reads the database alone has none.
 
 A key is sealed by a secret of the service, which lies in no database: a pad drawn from it for this one row, and a MAC.
 What is written down beside the keys (settings, tombstones) are rows too, numbered one after the other in the tenant.
@@ -17,7 +19,7 @@ from typing import Any
 
 from memoranda.errors import HomeDamaged
 from memoranda.home.keys import PURPOSES, SIZE, Keys, Lines, fingerprint
-from memoranda.home.postgres.store import PostgresStore
+from memoranda.home.postgres.store import Cursor, PostgresStore
 
 _SALT = 16
 
@@ -27,14 +29,15 @@ class SealedKeys(Keys):
 
     Args:
         store: gives transactions of the tenant's.
-        secret: the service's, the same on every node.
+        secrets: the service's, the same on every node. The first seals; each of them opens, while nodes are given
+            another one.
         folder: of this node, for what is not shared.
     """
 
-    def __init__(self, store: PostgresStore, secret: bytes, folder: Path) -> None:
+    def __init__(self, store: PostgresStore, secrets: tuple[bytes, ...], folder: Path) -> None:
         super().__init__(folder)
         self._store = store
-        self._secret = secret
+        self._secrets = secrets
         self._texts: dict[str, list[bytes]] = {}
         self._known = -1  # the newest line that was read
         self._reading = threading.Lock()
@@ -68,7 +71,7 @@ class SealedKeys(Keys):
 
     def beside(self, folder: Path) -> SealedKeys:
         """The same keys, with another folder for what is not shared."""
-        return SealedKeys(self._store, self._secret, folder)
+        return SealedKeys(self._store, self._secrets, folder)
 
     def adopt(self, purpose: str, owner: str, key: bytes) -> None:
         """Makes this the own key, that a Home brings along which was made elsewhere."""
@@ -85,35 +88,67 @@ class SealedKeys(Keys):
             rows = cursor.execute("SELECT purpose, owner, sealed, own FROM memory_keys").fetchall()
         return [(purpose, owner, self._opened(purpose, owner, sealed), own) for purpose, owner, sealed, own in rows]
 
+    def renew(self, purpose: str, owner: str) -> None:
+        """As `Keys.renew`."""
+        with self._lock, self._store.writing() as cursor:
+            lock(cursor, f"{self._store.tenant}\n{purpose}\n{owner}")
+            cursor.execute("UPDATE memory_keys SET own = false WHERE purpose = %s AND owner = %s", (purpose, owner))
+            self._insert(cursor, purpose, owner, os.urandom(SIZE), own=True)
+        self._held.pop((purpose, owner), None)
+        self._begun.pop((purpose, owner), None)
+
+    def reseal(self) -> int:
+        """Seals every key of the tenant under the first secret that is not yet; how many. Safe to repeat."""
+        changed = 0
+        with self._store.writing() as cursor:
+            rows = cursor.execute("SELECT purpose, owner, fingerprint, sealed FROM memory_keys FOR UPDATE").fetchall()
+            for purpose, owner, print_, sealed in rows:
+                if self._by(self._secrets[0], purpose, owner, sealed) is None:
+                    again = self._sealed(purpose, owner, self._opened(purpose, owner, sealed))
+                    query = "UPDATE memory_keys SET sealed = %s WHERE purpose = %s AND owner = %s AND fingerprint = %s"
+                    changed += cursor.execute(query, (again, purpose, owner, print_)).rowcount
+        return changed
+
     def _add(self, purpose: str, owner: str, key: bytes, *, own: bool) -> bool:
+        with self._store.writing() as cursor:
+            return self._insert(cursor, purpose, owner, key, own=own)
+
+    def _insert(self, cursor: Cursor, purpose: str, owner: str, key: bytes, *, own: bool) -> bool:
         query = (
             "INSERT INTO memory_keys (tenant, purpose, owner, fingerprint, own, sealed)"
             " VALUES (tenant(), %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
         )
         values = _checked(purpose), owner, fingerprint(key), own, self._sealed(purpose, owner, key)
-        with self._store.writing() as cursor:
-            return cursor.execute(query, values).rowcount == 1
+        return cursor.execute(query, values).rowcount == 1
 
     def _sealed(self, purpose: str, owner: str, key: bytes) -> bytes:
-        salt = os.urandom(_SALT)
-        hidden = bytes(a ^ b for a, b in zip(key, self._pad(purpose, owner, salt), strict=True))
-        return salt + hidden + self._tag(purpose, owner, salt + hidden)
+        secret, salt = self._secrets[0], os.urandom(_SALT)
+        hidden = bytes(a ^ b for a, b in zip(key, self._pad(secret, purpose, owner, salt), strict=True))
+        return salt + hidden + self._tag(secret, purpose, owner, salt + hidden)
 
     def _opened(self, purpose: str, owner: str, sealed: bytes) -> bytes:
+        for secret in self._secrets:
+            key = self._by(secret, purpose, owner, sealed)
+            if key is not None:
+                return key
+        raise HomeDamaged(
+            "A key of the memories cannot be opened.",
+            why="It was sealed under another secret of the service, or changed.",
+            remedy="Give this node the same `homes.secret` as the others; docs/deploy.md says how it is changed.",
+        )
+
+    def _by(self, secret: bytes, purpose: str, owner: str, sealed: bytes) -> bytes | None:
+        """The key, if it was sealed by this secret."""
         salt, hidden, tag = sealed[:_SALT], sealed[_SALT:-SIZE], sealed[-SIZE:]
-        if len(hidden) != SIZE or not hmac.compare_digest(tag, self._tag(purpose, owner, salt + hidden)):
-            raise HomeDamaged(
-                "A key of the memories cannot be opened.",
-                why="It was sealed under another secret of the service, or changed.",
-                remedy="Give this node the same secret (`database.secret`) as the others.",
-            )
-        return bytes(a ^ b for a, b in zip(hidden, self._pad(purpose, owner, salt), strict=True))
+        if len(hidden) != SIZE or not hmac.compare_digest(tag, self._tag(secret, purpose, owner, salt + hidden)):
+            return None
+        return bytes(a ^ b for a, b in zip(hidden, self._pad(secret, purpose, owner, salt), strict=True))
 
-    def _pad(self, purpose: str, owner: str, salt: bytes) -> bytes:
-        return hmac.digest(self._secret, self._about("pad", purpose, owner) + salt, "sha256")
+    def _pad(self, secret: bytes, purpose: str, owner: str, salt: bytes) -> bytes:
+        return hmac.digest(secret, self._about("pad", purpose, owner) + salt, "sha256")
 
-    def _tag(self, purpose: str, owner: str, data: bytes) -> bytes:
-        return hmac.digest(self._secret, self._about("tag", purpose, owner) + data, "sha256")
+    def _tag(self, secret: bytes, purpose: str, owner: str, data: bytes) -> bytes:
+        return hmac.digest(secret, self._about("tag", purpose, owner) + data, "sha256")
 
     def _about(self, what: str, purpose: str, owner: str) -> bytes:
         return "\0".join(("memoranda", what, self._store.tenant, purpose, owner, "")).encode("utf-8", "surrogatepass")

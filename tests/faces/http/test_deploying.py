@@ -1,4 +1,4 @@
-"""The configuration that docs/deploy.md hands out is one that the program accepts, and stops accepting when it is cut."""
+"""The configuration that docs/deploy.md hands out is one that the program accepts, and no longer when it is cut."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ def test_a_long_import_leaves_indexes_as_if_made_anew(
     runs: list[object] = []
     embedded: list[object] = []
     monkeypatch.setattr("memoranda.index.embedding.static.StaticEmbedder.embed", lambda *given: embedded.append(given))
-    for way in ("_steps", "_everything"):
-        monkeypatch.setattr(f"memoranda.index.catchup.CatchUp.{way}", lambda *given: runs.append(given))
+    for way in ("history", "told"):
+        monkeypatch.setattr(f"memoranda.home.contents.Contents.{way}", lambda *given: runs.append(given) or ())
     told: list[int] = []
     done = import_folder(context, space, vault, lambda _what, at, _all: told.append(at))
     assert (done.taken, [path for path, _ in done.left]) == (302, ["secret.md"])

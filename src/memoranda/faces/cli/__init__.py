@@ -80,6 +80,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "engine status": ("engines", "the engines of this machine"),
     "engine rotate": ("engines", "give its secrets new values"),
     "engine down": ("engines", "stop it, or take it away"),
+    "engine export": ("moving", "an agent's memories as notes, out of whichever engine"),
+    "engine import": ("moving", "such notes into the engine of an agent's policy"),
     "mcp": ("serving", "serve agents over MCP on standard input and output"),
 }
 GROUPS = (

@@ -350,6 +350,8 @@ class Indexes:
 
     def _bring(self, seen: Snapshot | None = None) -> Snapshot:
         started = time.monotonic()
+        if seen is None and self.repository.guarded(()) is not None:
+            seen = self.repository.snapshot()  # there is no log behind it: what this node wrote is told from memory
         present = self._present(seen) if seen is not None else None
         if seen is not None and present == self._level:
             return seen

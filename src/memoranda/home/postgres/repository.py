@@ -315,7 +315,6 @@ class PostgresRepository(Holding):
         stack = ExitStack()
         try:
             cursor = stack.enter_context(self.store.writing())
-            cursor.execute("SET LOCAL lock_timeout = '10s'")
             state = self.store.state(cursor, hold=True)
         except BaseException as error:
             _abandon(stack, error)

@@ -50,6 +50,8 @@ SELECT seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
 FROM memory_homes WHERE home = %s
 """
 
+_HOLD = "SELECT FROM memory_homes WHERE home = {} FOR UPDATE"
+
 Cursor = psycopg.Cursor[Any]
 
 
@@ -130,7 +132,7 @@ class PostgresStore:
     def state(self, cursor: Cursor, *, hold: bool = False) -> State:
         """What holds now; with `hold` nobody else writes in the Home until the transaction ends."""
         if hold:  # by a statement of its own: what the next one sees is as new as the moment in which it is held
-            cursor.execute("SELECT FROM memory_homes WHERE home = %s FOR UPDATE", (self.home,))
+            cursor.connection.execute(f"SET LOCAL lock_timeout = '10s'; {_HOLD.format(int(self.home))}")
         row = cursor.execute(_STATE, (self.home,)).fetchone()
         if row is None:
             raise RefMoved("The Home is not there any more.", remedy="Somebody has moved or removed it.")

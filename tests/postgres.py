@@ -11,12 +11,13 @@ import fcntl
 import getpass
 import importlib.util
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -59,8 +60,15 @@ class Server:
             with (self.data / "postgresql.conf").open("a") as file:
                 file.write(f"{_SETTINGS}listen_addresses = ''\nunix_socket_directories = '{folder}'\n{settings}\n")
 
-    def start(self) -> None:
-        self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "start")
+    def start(self, largest_file: int | None = None) -> None:
+        """With a limit in bytes no file of its grows beyond it, as if its disk were full."""
+
+        def limit() -> None:
+            if largest_file is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "start", before=limit)
 
     def stop(self, how: str = "fast") -> None:
         self._run("pg_ctl", "-w", "-m", how, "stop")
@@ -74,11 +82,18 @@ class Server:
         """A superuser's."""
         return f"postgresql+psycopg://postgres:none@/postgres?host={self.folder}"
 
-    def _run(self, program: str, *args: str) -> None:
+    def _run(self, program: str, *args: str, before: Callable[[], None] | None = None) -> None:
         with (self.folder / "said").open("a+b") as said:
             command = [str(self._bin / program), "-D", str(self.data), *args]
             done = subprocess.run(
-                command, stdout=said, stderr=said, user=self._user, cwd=self.folder, check=False, timeout=120
+                command,
+                stdout=said,
+                stderr=said,
+                user=self._user,
+                cwd=self.folder,
+                check=False,
+                timeout=120,
+                preexec_fn=before,
             )
         if done.returncode:
             raise RuntimeError(f"{program} failed: {(self.folder / 'said').read_text()[-2000:]}")
@@ -213,6 +228,15 @@ def postgres() -> Iterator[Urls]:
     _drop(server, urls)
 
 
+@contextlib.contextmanager
+def database() -> Iterator[Urls]:
+    """The same as a context, for as long as it is open."""
+    server = _server()
+    urls = _fresh(server, None)
+    yield urls
+    _drop(server, urls)
+
+
 @pytest.fixture(scope="module")
 def postgres_of_module() -> Iterator[Urls]:
     """The same, for all tests of one file."""
@@ -231,9 +255,9 @@ def empty_postgres() -> Iterator[Urls]:
     _drop(server, urls)
 
 
-@pytest.fixture
-def own_postgres() -> Iterator[Server]:
-    """A server for one test alone, which may stop it and start it again."""
+@contextlib.contextmanager
+def own_server() -> Iterator[Server]:
+    """A server for some tests alone, which may stop it and start it again."""
     folder = Path(tempfile.mkdtemp(prefix="memoranda-pg-own-"))
     folder.chmod(0o755)
     server = Server(folder)
@@ -242,3 +266,10 @@ def own_postgres() -> Iterator[Server]:
     with contextlib.suppress(RuntimeError):
         server.stop("immediate")
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Server]:
+    """The same for one test."""
+    with own_server() as server:
+        yield server

@@ -41,7 +41,7 @@ def audit(context: Context, state: Database, keys: Keys) -> Iterator[Audit]:
 
 def _phases(audit: Audit) -> list[str]:
     with audit.database.read(tables.AUDIT) as connection:
-        table = tables.audit_events
+        table = tables.every_audit_events
         return list(connection.execute(select(table.c.phase).order_by(table.c.n)).scalars())
 
 
@@ -400,4 +400,4 @@ def test_opening_it_to_read_writes_nothing(audit: Audit, url: str) -> None:
     assert audit.query("acme") == ([], None)
     assert _phases(audit) == []
     with open_database(url) as other, other.read(tables.AUDIT) as connection:
-        assert connection.execute(select(tables.audit_events)).all() == []
+        assert connection.execute(select(tables.every_audit_events)).all() == []

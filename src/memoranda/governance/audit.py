@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, not_, select
+from sqlalchemy import ColumnElement, and_, exists, not_, select
 
 from memoranda.context import Context
 from memoranda.errors import InvalidInput
@@ -145,7 +145,8 @@ class Audit:
         return recovered
 
     def _give_up(self, context: Context, chain: str) -> int:
-        of = select(t.audit_events).join(t.audit_open, t.audit_open.c.event == t.audit_events.c.id)
+        every = t.every_audit_events
+        of = select(every).join(t.audit_open, t.audit_open.c.event == every.c.id)
         with self._database.read(t.AUDIT) as connection:
             rows = connection.execute(of.where(t.audit_open.c.chain == chain)).all()
         at, lines = moment(context), []
@@ -167,9 +168,10 @@ class Audit:
         state's form, the latter exclusive.
         """
         table = t.audit_events
-        open_too = table.c.id.in_(select(t.audit_open.c.event))
+        ended = table.alias()
+        has_ended = exists().where(ended.c.id == table.c.id, ended.c.phase == "outcome")
         where: list[ColumnElement[bool]] = [table.c.tenant == (tenant or t.PLATFORM), table.c.phase != "chain"]
-        where.append(not_(and_(table.c.phase == "intent", not_(open_too))))
+        where.append(not_(and_(table.c.phase == "intent", has_ended)))
         for name, value in equal.items():
             if name not in (*_WORDS, *_NAMES):
                 raise InvalidInput(f"{name}: events are not found by this.")

@@ -118,7 +118,8 @@ class Chain:
                 self._tip.write()  # before the first line: who finds a line finds whether its process lives
             synced = self._pages.write(lines, durable=any(ticket.durable for ticket in tickets))
         except FAILURES as error:
-            self._doubtful = self._pages.on_server
+            if self._pages.on_server and (self._pages.left_open or self._newest[0] > self._synced):
+                self._doubtful = True  # this one may have come in, or one before it may be gone with the server
             for ticket in tickets:
                 ticket.done, ticket.error = True, error
             return

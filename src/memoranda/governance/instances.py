@@ -91,7 +91,7 @@ class Instances:
                     remedy="Declare the place of an instance that was installed for it.",
                 )
         with self._database.changing() as connection:
-            named = select(t.tenants.c.tenant).where(t.tenants.c.tenant == declaration.tenant_id)
+            named = select(t.every_tenants.c.tenant).where(t.every_tenants.c.tenant == declaration.tenant_id)
             if declaration.tenant_id is not None and connection.execute(named).first() is None:
                 raise InvalidInput("tenant_id: there is no such tenant.", remedy="Add the tenant first.")
             connection.execute(
@@ -110,7 +110,8 @@ class Instances:
                 remedy="Take a rendered instance out where the Manager renders it.",
             )
         with self._database.changing() as connection:
-            if connection.execute(select(t.instances.c.id).where(t.instances.c.id == instance)).first() is None:
+            found = connection.execute(select(t.seen_instances).where(t.seen_instances.c.id == instance)).first()
+            if found is None:
                 raise _missing()
             if (agents := _users(connection, instance)) > 0:
                 raise Conflict(
@@ -118,13 +119,18 @@ class Instances:
                     why=f"The policies of {agents} agents name it.",
                     remedy="Give these agents another engine first.",
                 )
-            connection.execute(delete(t.instance_credentials).where(t.instance_credentials.c.instance == instance))
+            keys, every = t.instance_credentials, t.every_instance_credentials
+            holders = select(every.c.tenant).where(every.c.instance == instance)
+            for tenant in connection.execute(holders).scalars().all():
+                self._database.become(connection, tenant)
+                connection.execute(delete(keys).where(keys.c.tenant == tenant, keys.c.instance == instance))
+            self._database.become(connection, found.tenant or None)
             connection.execute(delete(t.instances).where(t.instances.c.id == instance))
 
     def list_for(self, tenant: str | None) -> list[Instance]:
         """Those that a tenant may see: builtin, the shared ones, its own; for the platform (None) all of them."""
         with self._database.read(tenant) as connection:
-            rows = connection.execute(select(t.instances).order_by(t.instances.c.id)).all()
+            rows = connection.execute(select(t.seen_instances).order_by(t.seen_instances.c.id)).all()
         there = [*self._fixed.values(), *(_from_row(row) for row in rows)]
         return [one for one in there if tenant is None or one.tenant in (None, tenant)]
 
@@ -160,7 +166,7 @@ class Instances:
         """The same, as the state has it in this transaction."""
         found = self._fixed.get(instance)
         if found is None:
-            row = connection.execute(select(t.instances).where(t.instances.c.id == instance)).first()
+            row = connection.execute(select(t.seen_instances).where(t.seen_instances.c.id == instance)).first()
             found = None if row is None else _from_row(row)
         if found is None or (tenant is not None and found.tenant not in (None, tenant)):
             raise _missing()
@@ -241,22 +247,23 @@ def _check_reference(reference: str | None) -> None:
 
 def _users(connection: Connection, instance: str) -> int:
     """How many agents' newest policies have an engine that this instance serves."""
-    later = t.policies.alias()
+    every = t.every_policies
+    later = every.alias()
     newest = (
         ~select(later.c.version)
         .where(
-            later.c.tenant == t.policies.c.tenant,
-            later.c.agent == t.policies.c.agent,
-            later.c.version > t.policies.c.version,
+            later.c.tenant == every.c.tenant,
+            later.c.agent == every.c.agent,
+            later.c.version > every.c.version,
         )
         .exists()
     )
-    engine = t.policies.c.body["engine"].as_string()
+    engine = every.c.body["engine"].as_string()
     named = [
-        and_(engine.in_([provider, "hybrid"]), t.policies.c.body[f"{provider}_instance"].as_string() == instance)
+        and_(engine.in_([provider, "hybrid"]), every.c.body[f"{provider}_instance"].as_string() == instance)
         for provider in ("mem0", "cognee")
     ]
-    return len(connection.execute(select(t.policies.c.agent).where(newest, or_(*named))).all())
+    return len(connection.execute(select(every.c.agent).where(newest, or_(*named))).all())
 
 
 def _instance(row: dict[str, Any], tenant: str | None, origin: Literal["rendered", "declared"]) -> Instance:

@@ -23,8 +23,8 @@ Last = tuple[str, int, str]  # chain, seq and signature of a line
 SIGNED = tuple(c.name for c in tables.audit_events.c if c.name not in ("n", "mac"))  # what the HMAC covers, in order
 _COLUMNS = (*SIGNED, "mac")
 _LAST = (
-    "SELECT chain, seq, mac FROM audit_events WHERE chain = "
-    "(SELECT chain FROM audit_events WHERE phase = 'chain' ORDER BY n DESC LIMIT 1) ORDER BY seq DESC LIMIT 1"
+    "SELECT chain, seq, mac FROM every_audit_events WHERE chain = "
+    "(SELECT chain FROM every_audit_events WHERE phase = 'chain' ORDER BY n DESC LIMIT 1) ORDER BY seq DESC LIMIT 1"
 )
 _LONG = 4 << 20  # bytes of SQLite's log from which on it is carried over in the background
 _TOO_LONG = 20_000  # pages of it, 80 MB, from which on the next writer does it
@@ -35,7 +35,8 @@ FAILURES = (sqlite3.Error, OSError, MemorandaError)  # what writing and syncing 
 class Pages(Protocol):
     """Takes lines. All methods raise what is in `FAILURES`."""
 
-    on_server: bool  # whether a failure leaves it open what was written
+    on_server: bool  # whether a failure may be one of reaching them
+    left_open: bool  # whether it is not known if the last lines were written
 
     def write(self, lines: Callable[[Callable[[], Last | None]], Sequence[Line]], *, durable: bool) -> bool:
         """Writes in one transaction what `lines` gives; they survive a kill of the process.
@@ -65,6 +66,7 @@ class FilePages:
     """The lines in a SQLite file, which all processes of a machine write."""
 
     on_server = False
+    left_open = False
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
@@ -124,8 +126,10 @@ class SharedPages:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.left_open = False
 
     def write(self, lines: Callable[[Callable[[], Last | None]], Sequence[Line]], *, durable: bool) -> bool:
+        self.left_open = False
         with self._database.begin(tables.AUDIT, durable=durable) as connection:
 
             def last() -> Last | None:
@@ -134,6 +138,8 @@ class SharedPages:
 
             for statement, rows in _rows(lines(last), "%s", "INSERT", " ON CONFLICT DO NOTHING"):
                 connection.exec_driver_sql(statement, rows)
+            self.left_open = True  # from here on a failure is one of committing
+        self.left_open = False
         return durable
 
     def sync(self) -> None:

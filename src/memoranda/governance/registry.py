@@ -94,8 +94,9 @@ class Registry:
     def tenants(self) -> list[Tenant]:
         """All of them, by id."""
         with self._database.read() as connection:
-            frozen = set(connection.execute(select(t.freezes.c.tenant).where(t.freezes.c.agent == "")).scalars())
-            rows = connection.execute(select(t.tenants).order_by(t.tenants.c.tenant)).all()
+            stopped, every = t.every_freezes, t.every_tenants
+            frozen = set(connection.execute(select(stopped.c.tenant).where(stopped.c.agent == "")).scalars())
+            rows = connection.execute(select(every).order_by(every.c.tenant)).all()
         return [Tenant(row.tenant, row.name, row.organization, row.tenant in frozen) for row in rows]
 
     def remove_tenant(self, tenant: str) -> None:

@@ -63,7 +63,7 @@ def verify(database: Database, keys: Keys) -> Verdict:
     findings: list[Finding] = []
     lines = 0
     with database.read(t.AUDIT) as connection:
-        chains = list(connection.execute(select(t.audit_events.c.chain).distinct()).scalars())
+        chains = list(connection.execute(select(t.every_audit_events.c.chain).distinct()).scalars())
         for chain in sorted(chains):
             lines += _check_chain(connection, chain, known, findings)
         findings += _check_links(connection)
@@ -75,7 +75,7 @@ def verify(database: Database, keys: Keys) -> Verdict:
 
 def _check_chain(connection: Connection, chain: str, keys: Mapping[str, bytes], findings: list[Finding]) -> int:
     """Every line against its signature; from a broken one on, each is held against what is written before it."""
-    of = select(t.audit_events).where(t.audit_events.c.chain == chain).order_by(t.audit_events.c.seq)
+    of = select(t.every_audit_events).where(t.every_audit_events.c.chain == chain).order_by(t.every_audit_events.c.seq)
     before, expected, count = "", 0, 0
     key: bytes | None = None
     for row in _stream(connection, of):
@@ -114,7 +114,7 @@ def _same(one: str, other: str) -> bool:
 
 def _check_items(connection: Connection) -> Iterator[Finding]:
     """The list by which memories are found against what the lines say, event by event."""
-    lines, table = t.audit_events, t.audit_items
+    lines, table = t.every_audit_events, t.every_audit_items
     told = groupby(_stream(connection, select(lines).where(lines.c.phase != "chain").order_by(lines.c.id)), _by_id)
     listed = groupby(_stream(connection, select(table).order_by(table.c.event)), lambda row: str(row["event"]))
     line, entry = next(told, None), next(listed, None)
@@ -148,7 +148,7 @@ def _items(line: RowMapping) -> list[str]:
 
 def _check_links(connection: Connection) -> Iterator[Finding]:
     """What each chain's first line says of the chain before it: a whole one that is gone is missed there."""
-    lines = t.audit_events
+    lines = t.every_audit_events
     for opening in connection.execute(select(lines).where(lines.c.phase == "chain", lines.c.seq == 0)).all():
         try:
             before = json.loads(opening.items)
@@ -170,7 +170,7 @@ def _check_tips(connection: Connection, tips: Mapping[str, tuple[int, str, int] 
 
 def _reaches(connection: Connection, chain: str, seq: int, mac: str, synced: int | None = None) -> Iterator[Finding]:
     """Whether a chain holds at `seq` the line with this signature; up to `synced` a loss of power excuses nothing."""
-    lines = t.audit_events
+    lines = t.every_audit_events
     found = connection.execute(select(lines.c.mac).where(lines.c.chain == chain, lines.c.seq == seq)).scalar()
     if found is None:
         last = connection.execute(select(func.max(lines.c.seq)).where(lines.c.chain == chain)).scalar()
@@ -182,7 +182,7 @@ def _reaches(connection: Connection, chain: str, seq: int, mac: str, synced: int
 
 def _check_open(connection: Connection) -> Iterator[Finding]:
     """What stands in the list of open intents without a line, and intents that neither ended nor stand there."""
-    lines, ended = t.audit_events, t.audit_events.alias()
+    lines, ended = t.every_audit_events, t.every_audit_events.alias()
     stray = select(t.audit_open.c.event).where(~exists().where(lines.c.id == t.audit_open.c.event))
     for event in connection.execute(stray).scalars():
         yield Finding("unfinished", event, None)

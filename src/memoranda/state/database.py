@@ -73,6 +73,9 @@ class Database(ABC):
             connection.execute(tables.changes.update().values(n=tables.changes.c.n + 1))
             yield connection
 
+    def become(self, connection: Connection, tenant: str | None) -> None:  # noqa: B027
+        """Makes the rest of a transaction another tenant's, for what concerns several and has to happen as one."""
+
     @abstractmethod
     def mark(self) -> int:
         """A number that differs after each `changing`, of whichever process."""

@@ -128,6 +128,10 @@ class PostgresDatabase(Database):
         # One message to the server, so that the tenant costs no waiting of its own.
         _run(connection, f"{options['memoranda_beginning']}; {told}")
 
+    def become(self, connection: Connection, tenant: str | None) -> None:
+        """As `Database.become`."""
+        _run(connection, self.becoming(connection, PLATFORM if tenant is None else tenant))
+
     def becoming(self, connection: Connection, tenant: str) -> str:
         """The statement that makes the rest of a transaction, or of a savepoint in it, this tenant's."""
         driver = connection.connection.driver_connection

@@ -19,7 +19,10 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    TableClause,
     UniqueConstraint,
+    column,
+    table,
 )
 
 PLATFORM = ""  # in a `tenant` column: of no tenant
@@ -266,3 +269,20 @@ audit_items = Table("audit_items", metadata, _key("tenant"), _key("item"), _key(
                     sqlite_with_rowid=False)  # fmt: skip
 # Intents without an outcome: what is looked at when a process starts, so that it need not read everything.
 audit_open = Table("audit_open", metadata, _key("event"), _text("tenant"), _text("chain"), Index(None, "chain"))
+
+# Views. What the platform, or the audit, reads of all tenants; a tenant's own transaction has nothing there. On SQLite,
+# which keeps nobody apart, they are the tables.
+
+
+def _view(name: str, of: Table) -> TableClause:
+    return table(name, *(column(one.name, one.type) for one in of.c))
+
+
+every_tenants = _view("every_tenants", tenants)
+every_freezes = _view("every_freezes", freezes)  # of whole tenants
+every_tokens = _view("every_tokens", tokens)
+every_policies = _view("every_policies", policies)
+every_instance_credentials = _view("every_instance_credentials", instance_credentials)
+every_audit_events = _view("every_audit_events", audit_events)
+every_audit_items = _view("every_audit_items", audit_items)
+seen_instances = _view("seen_instances", instances)  # the shared ones and one's own; for the platform all

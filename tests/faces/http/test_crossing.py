@@ -8,10 +8,12 @@ be the same as before, to the last audit line.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,9 @@ from memoranda.service import admin
 from memoranda.service.desk import Desk
 from memoranda.service.opening import open_desk
 from tests.faces.http.standing_in import ROLES, furnish
+from tests.postgres import connect
+from tests.postgres import database as postgres_database
+from tests.unchecked import unchecked
 
 MARK = "umbrellanium"  # a word in everything of umbrella's
 SCOPES = ("session", "user", "agent", "shared_agents", "project", "team", "organization", "global")
@@ -69,9 +74,19 @@ class World:
         return len(self.desk.audit.query("umbrella", limit=5000)[0])
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    desk = open_desk(Context(), tmp_path_factory.mktemp("crossing"), environment="development")
+@pytest.fixture(scope="module", params=["checked", pytest.param("unchecked", marks=pytest.mark.postgres)])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """On SQLite; and on PostgreSQL, where no statement of the service asks for a tenant any more."""
+    with contextlib.ExitStack() as stack:
+        database = stack.enter_context(postgres_database()).service if request.param == "unchecked" else ""
+        desk = open_desk(Context(), tmp_path_factory.mktemp("crossing"), environment="development", database=database)
+        stack.callback(desk.close)
+        lost = stack.enter_context(unchecked()) if database else ["nothing"]
+        yield from _world(desk)
+        assert lost
+
+
+def _world(desk: Desk) -> Iterator[World]:
     headers = furnish(desk)
     own = operator("umbrella")
     admin.add_agent(desk, own, "hive", "crm", owner="zoe")
@@ -95,7 +110,28 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         page = client.get(f"{base}/memories", params={"limit": 2}, headers=zoe).json()
         tokens = [token.id for token in desk.tokens.list("umbrella")]
         yield World(client, desk, headers, items, etags, page["next_cursor"], tokens)
+
+
+def test_without_the_check_only_the_database_keeps_tenants_apart(tmp_path: Path) -> None:
+    """What `unchecked` takes out is what kept them apart on SQLite."""
+    desk = open_desk(Context(), tmp_path, environment="development")
+    furnish(desk)
+    with unchecked() as lost:
+        assert "zoe" in {user.id for user in desk.registry.users("acme")}
+        assert lost
+    assert "zoe" not in {user.id for user in desk.registry.users("acme")}
     desk.close()
+
+
+@pytest.mark.postgres
+def test_it_is_row_level_security_that_keeps_them_apart_there(tmp_path: Path) -> None:
+    with postgres_database() as urls, unchecked(), connect(urls.superuser) as server:
+        desk = open_desk(Context(), tmp_path, environment="development", database=urls.service)
+        furnish(desk)
+        assert "zoe" not in {user.id for user in desk.registry.users("acme")}
+        server.execute("ALTER TABLE memoranda.users DISABLE ROW LEVEL SECURITY")
+        assert "zoe" in {user.id for user in desk.registry.users("acme")}
+        desk.close()
 
 
 def asked(world: World) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -10,8 +10,14 @@ from memoranda.state.isolation import AUDIT_SEES, FUNCTIONS, OWN, PLATFORM_SEES,
 revision = "0002"
 down_revision = "0001"
 
-_PLAIN = ("agents", "floors", "idempotency_keys", "members", "relation_tuples", "sessions", "teams", "users")
-_MINE = f"ALL USING (tenant = {OWN}) WITH CHECK (tenant = {OWN})"
+_PLAIN = (
+    "agents", "floors", "freezes", "idempotency_keys", "instance_credentials", "members", "policies", "relation_tuples",
+    "sessions", "teams", "tenants", "tokens", "users",
+)  # fmt: skip
+# What the platform reads of tenants when it serves none of them, and the audit: by whom, and which rows.
+_PLATFORM = dict.fromkeys(("tenants", "tokens", "policies", "instance_credentials"), (PLATFORM_SEES, "true"))
+_PLATFORM["freezes"] = (PLATFORM_SEES, "agent = ''")
+_AUDIT = dict.fromkeys(("audit_events", "audit_items"), (AUDIT_SEES, "true"))
 
 
 def upgrade() -> None:
@@ -23,9 +29,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_compatible")),
     )
     op.execute("INSERT INTO compatible (id, oldest) VALUES (1, '0002')")
+    if op.get_bind().dialect.name == "postgresql":
+        _keep_apart()
+    _look_across()
+
+
+def _keep_apart() -> None:
     connection = op.get_bind()
-    if connection.dialect.name != "postgresql":
-        return
     connection.exec_driver_sql(FUNCTIONS, execution_options={"no_parameters": True})
     # Numbers that nobody is given a right to ask for; names that cannot be used to find out about other tenants'.
     for statement in (
@@ -37,22 +47,33 @@ def upgrade() -> None:
         op.execute(statement)
     for table in _PLAIN:
         protect(connection, table)
-    # What the platform sees beyond its own rows, when no tenant is served.
-    protect(connection, "tenants", tenant=_MINE, platform=f"SELECT USING ({PLATFORM_SEES})")
-    protect(connection, "freezes", tenant=_MINE, platform=f"SELECT USING ({PLATFORM_SEES} AND agent = '')")
-    protect(connection, "tokens", tenant=_MINE, platform=f"SELECT USING ({PLATFORM_SEES})")
-    protect(connection, "policies", tenant=_MINE, platform=f"SELECT USING ({PLATFORM_SEES})")
-    protect(
-        connection, "instance_credentials", tenant=_MINE, platform=f"SELECT USING ({PLATFORM_SEES})",
-        withdrawn=f"DELETE USING ({PLATFORM_SEES})",
-    )  # fmt: skip
-    protect(
-        connection, "instances", shared=f"SELECT USING (tenant = '' OR tenant = {OWN})",
-        platform=f"ALL USING ({PLATFORM_SEES}) WITH CHECK ({PLATFORM_SEES})",
-    )  # fmt: skip
-    # The audit: a tenant reads its own lines; they are written, and verified, for all tenants together.
-    for table in ("audit_events", "audit_items", "audit_open"):
-        protect(
-            connection, table, tenant=f"SELECT USING (tenant = {OWN})",
-            audit=f"ALL USING ({AUDIT_SEES}) WITH CHECK ({AUDIT_SEES})",
-        )  # fmt: skip
+    mine, owns = f"SELECT USING (tenant = {OWN})", f"DELETE USING (tenant = {OWN})"
+    protect(connection, "instances", tenant=mine, withdrawn=owns, declared=f"INSERT WITH CHECK ({PLATFORM_SEES})")
+    # The audit: a tenant reads its own lines; they are written for all tenants together.
+    for table in ("audit_events", "audit_items"):
+        protect(connection, table, tenant=mine, audit=f"INSERT WITH CHECK ({AUDIT_SEES})")
+    protect(connection, "audit_open", audit=f"ALL USING ({AUDIT_SEES}) WITH CHECK ({AUDIT_SEES})")
+
+
+def _look_across() -> None:
+    """Views of what is read without a tenant: by the platform, or by the audit.
+
+    They are views, and not policies beside a tenant's own, so that a statement that has no business there is not even
+    begun: with one policy or another PostgreSQL would read the rows first, and EXPLAIN would say how many.
+    """
+    connection = op.get_bind()
+    postgres = connection.dialect.name == "postgresql"
+    for table, (sees, which) in {**_PLATFORM, **_AUDIT}.items():
+        told = f"SELECT * FROM {table} WHERE {which}"
+        if postgres:
+            op.execute(f"CREATE POLICY every_tenants ON {table} FOR SELECT TO CURRENT_USER USING ({sees})")
+            told += f" AND {sees}"
+        op.execute(f"CREATE VIEW every_{table} AS {told}")
+    if not postgres:
+        op.execute("CREATE VIEW seen_instances AS SELECT * FROM instances")
+        return
+    op.execute(f"CREATE POLICY seen ON instances FOR SELECT TO CURRENT_USER USING ({OWN} IS NOT NULL)")
+    parts = ("tenant = ''", f"tenant = {OWN} AND {OWN} <> ''", f"tenant <> '' AND {OWN} = ''")
+    op.execute(
+        "CREATE VIEW seen_instances AS " + " UNION ALL ".join(f"SELECT * FROM instances WHERE {p}" for p in parts)
+    )

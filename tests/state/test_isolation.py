@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import select, text
@@ -125,7 +126,7 @@ ROLES = {
 
 @pytest.mark.parametrize("why", ROLES)
 def test_a_role_that_could_see_past_its_tenant_does_not_start(postgres: Urls, why: str) -> None:
-    role = f"memoranda_test_{why.split()[-1].lower()}_role"
+    role = f"memoranda_test_{uuid4().hex[:8]}"  # roles are of the whole server
     url = postgres.service.replace(SERVICE, role)
     with connect(postgres.superuser) as connection:
         connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'of it'")

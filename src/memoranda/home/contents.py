@@ -123,6 +123,10 @@ class Contents(Holding):
         self._log.refresh()
         return self._log.missed
 
+    def is_being_written(self, path: str) -> bool:
+        """Whether a write to this file is so new that it is not in Git yet, as far as it was read here."""
+        return self._log.newest_change(path, self._committer.position().seq)[1] is not None
+
     def make_durable(self) -> None:
         """Returns when every record read so far survives a loss of power, other processes' records too."""
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from memoranda.home.record import FileChange, Record, Unread
 
 
@@ -46,8 +48,15 @@ class Held:
         """(whether every record behind `seq` is held, what the newest held one behind it did to the file if any)."""
         behind = self._behind(seq)
         complete = self.last - len(self._items) + behind == seq
+        word = json.dumps(path).encode("ascii")
         for item in reversed(self._items[behind:]):
-            for change in item.changes if isinstance(item, Record) else item.changes():
+            if isinstance(item, Record):
+                changes = item.changes
+            elif item.says(word):
+                changes = item.changes()
+            else:
+                continue
+            for change in changes:
                 if change.path == path:
                     return complete, change
         return complete, None

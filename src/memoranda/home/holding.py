@@ -313,6 +313,10 @@ class Holding(ABC):
         """False for a file of the branch while a person has a merge, a rebase or the like under way."""
 
     @abstractmethod
+    def is_being_written(self, path: str) -> bool:
+        """Whether another process has just written to this file, so that an append had to read that back first."""
+
+    @abstractmethod
     def appending(self, path: str, data: bytes) -> Appending:
         """What appending `data` to `path` will make of it; only inside the `build` of a `write`."""
 

@@ -16,6 +16,8 @@ from memoranda.home.objects import FILE_MODE, PROGRAM_MODE, GitObject, Signature
 from memoranda.home.record import FileChange, Record
 from memoranda.home.store import ObjectStore
 
+_OPEN = 16  # journals that are kept at hand: so many processes may write at the same time
+
 
 class Making:
     """What turns records into objects, for one replica of a Home. Not for several threads at once.
@@ -101,7 +103,10 @@ class Making:
             mode = PROGRAM_MODE if self._executable(change.path) else FILE_MODE
         editor.put(change.path, blob.oid, mode)
         if change.appended:
-            self._contents = {change.path: (blob.oid, blob.data)}  # the open journal; one is enough
+            self._contents.pop(change.path, None)
+            self._contents[change.path] = blob.oid, blob.data
+            if len(self._contents) > _OPEN:
+                del self._contents[next(iter(self._contents))]
         return blob.oid
 
     def ledger(self, old: str | None, records: Sequence[Record]) -> str:

@@ -63,6 +63,12 @@ class Unread:
         assert found is not None  # its checksum was right when it was read
         return found[0]
 
+    def says(self, word: bytes) -> bool:
+        """Whether this JSON text stands somewhere in its header."""
+        _, head_size, _, _, _ = _FRAME.unpack_from(self.buffer, self.at)
+        start = self.at + FRAME_SIZE
+        return self.buffer.find(word, start, start + head_size) >= 0
+
     def changes(self) -> tuple[FileChange, ...]:
         """Its files and nothing else."""
         _, head_size, _, _, _ = _FRAME.unpack_from(self.buffer, self.at)

@@ -165,11 +165,12 @@ class Writer:
 
     def _before(self, change: Change) -> tuple[str | None, bytes]:
         """The blob that a change replaces, and for an append the bytes that it continues."""
-        self._follow_open(change)
         worktree = self._contents.worktree
-        path, blob, content, seq = self._open
-        if change.appended and path == change.path and seq == self._log.last and worktree.untouched(path, blob):
-            return blob, content  # nobody has written since our own last append: the usual case
+        path, blob, content, _ = self._open
+        if change.appended and path == change.path and worktree.untouched(path, blob):
+            return blob, content  # as our own last append has left it: the usual case
+        if change.appended and self._follow_open(change):
+            return self._open[1], self._open[2]
         if change.data is not None and not change.laid and not worktree.exists(change.path):
             return None, b""
         old = self._contents.known(self._contents.snapshot())(change.path)
@@ -183,22 +184,20 @@ class Writer:
         worktree.verify(change.path, old, data)
         return old, data
 
-    def _follow_open(self, change: Change) -> None:
-        """Brings the open journal to what others have appended to it since: the newest record says which bytes it has.
+    def _follow_open(self, change: Change) -> bool:
+        """Takes over what others have appended to the open journal: the newest record says which bytes it has.
 
-        They are read back from the file, so that the records in between need not be.
+        They are read back from the file, so that the records in between need not be. False when no record says so, or
+        the file holds something else.
         """
-        path, blob, content, seq = self._open
-        if not change.appended or (path == change.path and seq == self._log.last):
-            return
-        known, newest = self._log.newest_change(change.path, seq)
-        if newest is None:
-            if known and path == change.path:
-                self._open = path, blob, content, self._log.last
-        elif newest.new is not None and not newest.outside:
-            data = self._contents.worktree.adopt(change.path, newest.new)
-            if data is not None:
-                self._open = change.path, newest.new, data, self._log.last
+        newest = self._log.newest_change(change.path, self._open[3])[1]
+        if newest is None or newest.new is None or newest.outside:
+            return False
+        data = self._contents.worktree.adopt(change.path, newest.new)
+        if data is None:
+            return False
+        self._open = change.path, newest.new, data, self._log.last
+        return True
 
     def may_append(self, path: str) -> bool:
         """False for a file of the branch while a person has a merge, a rebase or the like under way.

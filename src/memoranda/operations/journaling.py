@@ -208,24 +208,27 @@ class Sheets:
         return self._home.repository.worktree.size(path) + (sum(map(len, pieces)) if pieces else 0)
 
     def _sheet(self, agent: str, day: date) -> str:
-        """The last part of the day, or a new one; the parts before it are passed over the next time."""
+        """The part that this process is at, else the last one of the day, or a new one.
+
+        Processes that write at the same time have parts of their own: who appends where others have appended since has
+        to read that back first.
+        """
         repository = self._home.repository
-        part, written = self._home.sheets.get((agent, day), (1, -1))
-        last = written == repository.sequence  # nobody has written since: nobody has begun the next part
+        held = self._home.sheets.get((agent, day))
+        part = held or 1
         while True:
             path = journal_path(agent, day, repository.replica.suffix, part)
-            if (
-                self._size(path) < CLOSED_AT
-                and repository.may_append(path)
-                and (last or not self._begun(agent, day, part + 1))
-            ):
-                self._home.sheets[agent, day] = part, repository.sequence + 1
+            room = self._size(path) < CLOSED_AT and repository.may_append(path)
+            if room and (part == held or self._is_free(agent, day, part)):
+                self._home.sheets[agent, day] = part
                 return path
-            part, last = part + 1, False
+            part += 1
 
-    def _begun(self, agent: str, day: date, part: int) -> bool:
+    def _is_free(self, agent: str, day: date, part: int) -> bool:
+        """Whether no later part has been begun, and nobody has just written to this one."""
         repository = self._home.repository
-        return repository.worktree.exists(journal_path(agent, day, repository.replica.suffix, part))
+        path, after = (journal_path(agent, day, repository.replica.suffix, n) for n in (part, part + 1))
+        return not repository.worktree.exists(after) and not repository.is_being_written(path)
 
     def finish(self) -> tuple[list[Change], dict[str, tuple[str, str, int, int]]]:
         """The changes, and for each entry (path, blob that will hold it, first line, last line)."""

@@ -58,8 +58,7 @@ class Upkeep:
 class OpenHome:
     """One open Home with its indexes. `personal` marks the person's own, which no project brought along.
 
-    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part, and
-    the record that was written there last.
+    `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
     `remembered` is the record after which `memory/MEMORY.md` was last looked at. `trusts_edits` when the person alone
     writes here and has said so outside the Home; `edits` are the blobs of such edits that are not reviewed yet.
     """
@@ -70,7 +69,7 @@ class OpenHome:
     duties: Duties
     personal: bool = False
     signing: Signing | None = None
-    sheets: dict[tuple[str, date], tuple[int, int]] = field(default_factory=dict)
+    sheets: dict[tuple[str, date], int] = field(default_factory=dict)
     watched: bool = False
     remembered: int = 0
     upkeep: Upkeep = field(default_factory=Upkeep)

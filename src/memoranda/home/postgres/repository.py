@@ -484,6 +484,9 @@ class PostgresRepository(Holding):
     def may_append(self, path: str) -> bool:  # noqa: ARG002
         return True
 
+    def is_being_written(self, path: str) -> bool:  # noqa: ARG002
+        return False
+
     def appending(self, path: str, data: bytes) -> Appending:
         group = self._open
         assert group is not None

@@ -38,6 +38,7 @@ class Cognee:
         self.environ, self.file, self.lock = dict(environ or {}), file, threading.RLock()
         self.slow = 0.0
         self.uptime = 1e9
+        self.open = False  # every user reads everything
         self.calls: list[tuple[str, str, Any]] = []
         self.told: dict[str, Any] = {"users": {}, "keys": {}, "datasets": {}, "reads": []}
         if file is not None and file.exists():
@@ -117,6 +118,9 @@ class Cognee:
         if path == "/datasets/status":
             known = self.told["datasets"]
             return 200, {one: self._state(known[one]) for one in query.get("dataset", []) if known[one]["status"]}
+        if steps[0] == "users" and method == "DELETE":
+            self.told["users"] = {name: one for name, one in self.told["users"].items() if one["id"] != steps[1]}
+            return 204, None
         if steps[0] == "datasets":
             return self._of_dataset(user, method, steps[1], steps[2:], query)
         if path == "/add":
@@ -130,7 +134,7 @@ class Cognee:
         return self._cognify(wanted) if path == "/cognify" else self._search(wanted, asked)
 
     def _may(self, user: str, one: Mapping[str, Any], owner: bool = False) -> bool:
-        return one["owner"] == user or (not owner and [user, one["id"]] in self.told["reads"])
+        return self.open or one["owner"] == user or (not owner and [user, one["id"]] in self.told["reads"])
 
     def _keys(self, user: str, method: str, steps: list[str], body: bytes) -> tuple[int, Any]:
         if steps[0] == "users":
@@ -341,6 +345,10 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_DELETE = do_PATCH = do_PUT = _do
 
     def _say(self, status: int, sent: bytes) -> None:
+        if status == 204:
+            self.send_response(204)
+            self.end_headers()
+            return
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(sent)))

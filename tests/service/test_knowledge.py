@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from memoranda.context import Context
 from memoranda.engines.contract import (
+    CredentialBody,
     Dataset,
     ExportRequest,
     GraphFound,
@@ -43,7 +45,7 @@ from memoranda.governance.relations import Tuple
 from memoranda.service import knowledge, memories
 from memoranda.service.caller import Caller
 from memoranda.service.desk import Desk
-from memoranda.service.engines import capabilities, declare, health
+from memoranda.service.engines import capabilities, declare, health, set_credential
 from memoranda.service.opening import open_desk
 from memoranda.service.policies import put_policy
 from memoranda.service.upkeep import expire_elsewhere
@@ -400,6 +402,29 @@ def test_nothing_is_sent_to_an_engine_by_itself(desk: Desk, cleo: Caller, caller
     """A journal, a conversation, a session's memory: none of it makes a call."""
     memories.remember(desk, cleo, "cleo", RememberRequest(content="in a session", scope="session", session_id="s-1"))
     assert cognee.cognee.calls == []
+
+
+@pytest.mark.requirement("S-060")
+def test_a_user_of_the_tenants_own_makes_it_backend(desk: Desk, cleo: Caller, caller: Made) -> None:
+    other = caller("globex", "zoe", "cleo")
+    assert capabilities(desk, cleo, "cognee").isolation == capabilities(desk, other, "cognee").isolation == "logical"
+    own = CredentialBody(credential_ref="openbao://secret/tenants/acme/cognee#user")
+    set_credential(desk, caller("acme", "ana"), "cognee", own)
+    assert capabilities(desk, cleo, "cognee").isolation == "backend"
+    assert capabilities(desk, other, "cognee").isolation == "logical"
+
+
+def test_a_declaration_says_what_was_found(desk: Desk, caller: Made, cognee: Server) -> None:
+    declare(desk, caller(None, "root"), InstanceDeclaration(
+        id="probed", provider="cognee", base_url=cognee.url, access_control=True,
+        credential_ref="env://EAI_CRED_MEMORY_COGNEE_API_KEY",
+    ))  # fmt: skip
+    probed: Any = desk.engine_of("probed")
+    found = {check.name: check.ok for check in probed.probe(caller(None, "root").context)}
+    assert found == {"reachable": True, "version": True, "authenticated": True, "access_control": None}
+    assert set(cognee.cognee.told["users"]) == {"memoranda@users.example"} and not cognee.cognee.told["datasets"]
+    cognee.cognee.open = True  # every user reads everything
+    assert {check.name: check.ok for check in probed.probe(caller(None, "root").context)}["access_control"] is False
 
 
 # Faults

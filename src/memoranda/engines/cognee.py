@@ -20,6 +20,7 @@ from memoranda.engines.cognee_removing import Removing, standing
 from memoranda.engines.cognee_routes import Hit, Routes
 from memoranda.engines.contract import (
     CapabilityDocument,
+    Check,
     Coverage,
     Dataset,
     DatasetList,
@@ -48,6 +49,11 @@ from memoranda.notes.times import format_instant, parse_instant
 
 _SETTLED_BY_NOW = timedelta(minutes=1)
 _COMPLETIONS = ("RAG_COMPLETION", "GRAPH_COMPLETION")
+_APART = {
+    None: "The key makes no users, so that two of them could not be tried.",
+    False: "It answers callers without a key, or one of two users sees the other's dataset.",
+    True: "Two users, made for this and removed, did not see each other's dataset; searches were not tried.",
+}
 _MOST = 50  # datasets in one search
 _WITHHELD = 3  # pointers to what is from outside and not shown
 # Nodes of Cognee's own keeping, and not of what a text is about.
@@ -93,6 +99,28 @@ class Cognee:
             {"engine_instance": self.instance, "provider": "cognee", "status": status, "detail": detail,
              "latency_ms": took}
         )  # fmt: skip
+
+    def probe(self, context: Context) -> tuple[Check, ...]:
+        """What can be found out about an instance that is about to be used; it raises nothing."""
+        try:
+            code, version = self._routes.health()
+        except EngineUnavailable as error:
+            return (Check(name="reachable", ok=False, detail=f"{error.what} {error.why}".strip()),)
+        checks = [
+            Check(name="reachable", ok=True, detail=f"It answers its health with status {code}."),
+            Check(name="version", ok=bool(version) or None, detail=f"Cognee {version}" if version else "It says none."),
+        ]
+        apart: bool | None = None
+        try:
+            self._routes.admitted(context.tenant)
+            checks.append(Check(name="authenticated", ok=True, detail="The key is accepted."))
+            closed = self._routes.refuses_strangers()
+            apart = self._routes.apart(context.tenant, context.random(8).hex()) if closed else False
+        except EngineUnavailable as error:
+            checks.append(Check(name="authenticated", ok=False, detail=f"{error.what} {error.why}".strip()))
+            return tuple(checks)
+        checks.append(Check(name="access_control", ok=None if apart else apart, detail=_APART[apart]))
+        return tuple(checks)
 
     # Knowledge
 

@@ -172,6 +172,38 @@ class Routes:
         """Returns where the key is accepted."""
         self._ask(tenant, "GET", "/users/me")
 
+    def refuses_strangers(self) -> bool:
+        """Whether a call without a key is refused."""
+        return self._connection.target().request("GET", f"{_API}/datasets").status == 401
+
+    def apart(self, tenant: str | None, mark: str) -> bool | None:
+        """Whether of two users, made for this and removed again, one learns nothing of the other's dataset.
+
+        None where the key makes no users. `mark` is in their names, and is nobody else's.
+        """
+        users = [(f"probe-{n}-{mark}@memoranda.example", f"Pr0be-{mark}") for n in (1, 2)]
+        made: list[str] = []
+        try:
+            for user, password in users:
+                answer = self._asked(tenant, "POST", "/auth/register", json={"email": user, "password": password})
+                if answer.status != 201:
+                    return None
+                made.append(self._text(answer, "id"))
+            one, other = ({"authorization": f"Bearer {self._login(':'.join(user))}"} for user in users)
+            dataset = self._as(one, "POST", "/datasets", json={"name": f"probe-{mark}"})
+            theirs = self._as(other, "GET", f"/datasets/{self._text(dataset, 'id')}/data")
+            listed = self._as(other, "GET", "/datasets")
+            self._as(one, "DELETE", f"/datasets/{self._text(dataset, 'id')}")
+            return theirs.status in (403, 404) and mark not in str(listed.data)
+        finally:
+            for user_id in made:
+                self._asked(tenant, "DELETE", f"/users/{user_id}")
+
+    def _as(self, headers: Mapping[str, str], method: str, path: str, **more: Any) -> Answer:
+        target = self._connection.target()
+        reply = target.request(method, _API + path, headers=headers, **more)
+        return Answer(reply.status, target.answer(reply) if reply.body else None)
+
     # Asking
 
     def _ask(self, tenant: str | None, method: str, path: str, **more: Any) -> Answer:

@@ -315,6 +315,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.cognee = cognee
         self.says: list[tuple[str, Any]] = []
+        self.gone = False  # open connections are dropped
 
     @property
     def url(self) -> str:
@@ -330,6 +331,9 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def _do(self) -> None:
+        if self.server.gone:
+            self.close_connection = True
+            return None
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         fault = next((one for one in self.server.says if one[0] in self.path), None)
         if fault is not None:

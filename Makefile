@@ -27,7 +27,7 @@ help:
 	@echo 'make demo     set up, open the example Home, remember something and recall it'
 	@echo 'make serve    set up and serve many tenants on this machine, with an example to try'
 	@echo 'make test     set up and pass every check'
-	@echo 'make test-engines  set up the real Cognee (1.6 GB) and Mem0's library and pass every check on them (eight minutes)'
+	@echo 'make test-engines  set up the real Cognee (1.6 GB) and the library of Mem0, and pass every check on them (eight minutes)'
 	@echo 'make bench    measure, and print a table'
 	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (two hours)'
 	@echo 'make bench-serve   what the service costs: guards, HTTP, a thousand tenants (half an hour)'

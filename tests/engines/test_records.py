@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -22,9 +23,13 @@ ANA = Place(scope="user", owner="ana")
 WHERE = OperationContext(tenant="acme", project="shop", user="ana", agent="cleo")
 
 
-@pytest.fixture
-def records(tmp_path: Path, keys: Keys) -> Iterator[Records]:
-    with open_database(f"sqlite:///{tmp_path}/state.db") as database:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def records(request: pytest.FixtureRequest, tmp_path: Path, keys: Keys) -> Iterator[Records]:
+    """On both databases; on PostgreSQL under the row-level security of its tables, as the service's role."""
+    url = f"sqlite:///{tmp_path}/state.db"
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres").service
+    with open_database(url) as database:
         yield Records(database, keys)
 
 
@@ -146,9 +151,32 @@ def test_words_that_were_changed_where_they_lie_are_quarantined(records: Records
 
 def test_no_word_stands_in_the_state(records: Records, make, tmp_path: Path) -> None:
     make("mem_1", text="The heliotrope was watered.")
+    if not (tmp_path / "state.db").exists():
+        pytest.skip("looked into as a file")
     database = sqlite3.connect(tmp_path / "state.db")
     told = "\n".join(str(row) for row in database.execute("SELECT * FROM engine_items"))
     database.close()
     assert "mem_1" in told and "heliotrope" not in told.lower()
     for file in tmp_path.glob("state.db*"):
         assert b"eliotrope" not in file.read_bytes()
+
+
+def test_of_two_that_supersede_the_same_at_once_one_is_refused(records: Records, make, clock: Clock) -> None:
+    make("mem_1")
+    rivals = [make(f"mem_{n}", keep=False, supersedes=("mem_1",)) for n in range(2, 8)]
+    ended: list[str] = []
+
+    def keep(record: Record) -> None:
+        try:
+            records.keep(replace(record, record=f"engine-{record.id}"))
+            ended.append(record.id)
+        except ChainConflict:
+            ended.append("refused")
+
+    threads = [threading.Thread(target=keep, args=(rival,)) for rival in rivals]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ended)[-5:] == ["refused"] * 5
+    assert _page(records, clock) == sorted(ended)[:1]

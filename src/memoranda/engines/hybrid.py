@@ -86,6 +86,8 @@ class Hybrid:
         answers, failed = _at_once(several)
         if failed and not answers:
             raise next(iter(failed.values()))
+        if len(answers) == 1 and not failed:  # nobody else was asked: its scores are its own
+            return next(iter(answers.values()))
         return merged(answers, failed, asked.top_k or TOP)
 
     def _known(self, context: Context, where: OperationContext, asked: RecallRequest) -> Found:

@@ -171,7 +171,8 @@ class Records:
                 connection.execute(_one(one.tenant, one.id).values(state="kept", record=one.record))
 
     def _join_chains(self, connection: Connection, kept: Record) -> None:
-        there = _rows(connection, kept.tenant, kept.instance, _T.id.in_(kept.supersedes), _T.state == "kept")
+        mine = (_T.id.in_(kept.supersedes), _T.state == "kept")
+        there = _rows(connection, kept.tenant, kept.instance, *mine, order=(_T.id,), lock=True)
         if kept.believed and (ended := [row.id for row in there if not row.head]):
             raise ChainConflict(
                 f"{ended[0]} is superseded already.",
@@ -244,9 +245,10 @@ class Records:
         return found
 
     def chain(self, record: Record) -> list[Record]:
-        """All that is kept of an item's chain."""
+        """All that is kept of an item's chain, oldest first."""
+        mine = (_T.chain == record.chain, _T.state == "kept")
         with self._database.read(record.tenant) as connection:
-            return _rows(connection, record.tenant, record.instance, _T.chain == record.chain, _T.state == "kept")
+            return _rows(connection, record.tenant, record.instance, *mine, order=(_T.created_at, _T.id))
 
     def chains(self, records: Sequence[Record]) -> dict[str, Chains]:
         """The chains of these items, which are of one tenant and one instance, by the name of the chain."""
@@ -327,13 +329,15 @@ def _one(tenant: str, item_id: str) -> Any:
 
 def _rows(
     connection: Connection, tenant: str, instance: str | None, *where: Any, order: Sequence[Any] = (),
-    limit: int | None = None,
+    limit: int | None = None, lock: bool = False,
 ) -> list[Record]:  # fmt: skip
     asked = select(engine_items).where(_T.tenant == tenant, *where).order_by(*order)
     if instance is not None:
         asked = asked.where(_T.instance == instance)
     if limit is not None:
         asked = asked.limit(limit)
+    if lock:  # until the transaction ends; on SQLite no two write at once anyway
+        asked = asked.with_for_update()
     return [_record(row._mapping) for row in connection.execute(asked)]
 
 

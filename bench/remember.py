@@ -19,6 +19,7 @@ from bench._common import (
     percentile,
     subject,
     texts,
+    wait_for_calm,
     within,
 )
 from memoranda.notes.pointers import parse_pointer
@@ -43,6 +44,7 @@ def _at(size: int, options: Options) -> Iterator[Line]:
             return remember(who, space, NewNote(next(written), subject=subject(n % 40)))
 
         data = _bytes(root, ours(0))
+        wait_for_calm()
 
         def yard(_: int) -> None:
             os.write(file.fileno(), data)

@@ -16,7 +16,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench._common import CACHE, ROOT, Line, Options, context, discard, faster, home_of, median, opened, subject, texts
+from bench._common import (
+    CACHE,
+    ROOT,
+    Line,
+    Options,
+    context,
+    discard,
+    faster,
+    home_of,
+    median,
+    opened,
+    subject,
+    texts,
+    wait_for_calm,
+)  # fmt: skip
 from memoranda.operations.remembering import NewNote, remember
 
 TITLE = "sustained: notes a second, all commits included"
@@ -30,6 +44,7 @@ def run(options: Options) -> Iterator[Line]:
         notes = options.samples(2_000)
         rates: dict[str, list[float]] = {"one": [], "eight": [], "files": [], "objects": []}
         yard = _Pygit2(root)
+        wait_for_calm()
         for turn in range(_ROUNDS):
             rates["files"].append(yard.rate(150, f"f{turn}", yard.commit_file))
             rates["objects"].append(yard.rate(150, f"o{turn}", yard.commit_objects))

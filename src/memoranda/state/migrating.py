@@ -39,8 +39,11 @@ def understood(connection: Connection) -> bool:
     raise _foreign(found)
 
 
-def upgrade(connection: Connection) -> None:
-    """Brings the tables to this program's version, in the transaction of the caller, who has begun a writing one."""
+def upgrade(connection: Connection, to: str = "head") -> None:
+    """Brings the tables to this program's version, in the transaction of the caller, who has begun a writing one.
+
+    An older version than the newest is gone `to` in tests.
+    """
     if understood(connection):
         return
     from alembic import command
@@ -52,7 +55,7 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     try:
-        command.upgrade(config, "head")
+        command.upgrade(config, to)
     except CommandError as error:
         raise _foreign(version(connection)) from error
 

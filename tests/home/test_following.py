@@ -20,13 +20,18 @@ _STEPS = st.lists(
     min_size=4, max_size=14,
 )  # fmt: skip
 
+_ELSEWHERE = {
+    "back": ("reset", "-q", "--hard", "HEAD~1"), "soft": ("reset", "-q", "--soft", "HEAD~1"),
+    "revert": ("revert", "--no-edit", "HEAD"),
+}  # fmt: skip
+
 
 @settings(max_examples=8, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(steps=_STEPS, watched=st.booleans())
 @example(steps=["note", "commit", "ask", "person", "note", "commit", "ask"], watched=False)
-@example(
-    steps=["edit", "back", "note", "commit"], watched=False
-)  # what was told in a commit that was left is taken back
+# What was told in a commit that was left is taken back.
+@example(steps=["edit", "back", "note", "commit"], watched=False)
+@example(steps=["note", "revert", "soft", "soft"], watched=True)
 def test_who_follows_knows_what_who_begins_anew_knows(steps: list[str], watched: bool) -> None:
     with TemporaryDirectory() as folder:
         context, keys = Context(user="dana", agent="cleo"), Keys(Path(folder) / "keys")
@@ -71,7 +76,7 @@ def _take(context: Context, writer: Space, reader: Space, home: Path, step: str,
         _still(context, writer, reader)
         git(home, "add", "-A")
         if git(home, "rev-list", "--count", "HEAD").strip() != "1":
-            git(home, "reset", "-q", "--hard", "HEAD~1")
+            git(home, *_ELSEWHERE[step])
 
 
 def _still(context: Context, writer: Space, reader: Space) -> None:

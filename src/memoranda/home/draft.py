@@ -57,6 +57,15 @@ class Snapshot:
     seq: int
     tail: tuple[Record, ...]
 
+    @property
+    def committed(self) -> int:
+        """The last record that is in Git."""
+        return self.tail[0].seq - 1 if self.tail else self.seq
+
+    def told(self) -> frozenset[str]:
+        """The paths of the files that the records behind the commit have changed."""
+        return frozenset(change.path for record in self.tail for change in record.changes)
+
 
 def found_draft(found: Iterable[Found]) -> Draft:
     """The write that takes in outside edits: its changes stand in the working tree already."""

@@ -33,17 +33,19 @@ class Looker:
         self._layout = layout
         self._watch: Watch | None = None
         self._left: set[str] = set()  # what was named before and is not taken in yet
+        # At the last look: the last record that was in Git, and the files that those behind it had changed.
+        self._told: tuple[int, frozenset[str]] = (0, frozenset())
         self.watching = False
         self._events: set[str] | None = set()
 
     def candidates(self, context: Context, snapshot: Snapshot, tree: Callable[[], TreeEditor]) -> set[str]:
         """The paths to compare; `tree` gives that of the snapshot's commit. They are named again until `settle`."""
         touched = self._touched() if self._watch else None
-        moved = self._moved(snapshot.commit)
+        moved = self._moved(snapshot)
         if touched is not None and not any(path.endswith("/") for path in touched):
             self._left |= touched | moved
             return set(self._left)
-        pending = {change.path for record in snapshot.tail for change in record.changes}
+        pending = self._told[1]
         listed = self._listed(tree, pending)
         found = pending | moved | self._different(context, listed, snapshot.commit)
         indexed = self._index.reflects()
@@ -57,10 +59,12 @@ class Looker:
         self._left |= found
         return set(self._left)
 
-    def quiet(self, commit: str | None) -> bool:
+    def quiet(self, snapshot: Snapshot) -> bool:
         """Whether nothing at all happened since the last look: then nobody has to ask what Git is doing either."""
-        if self._watch is None or self._left or self._outside.last_commit() != commit:
+        if self._watch is None or self._left or self._outside.last_commit() != snapshot.commit or self._lost(snapshot):
             return False
+        if snapshot.tail:
+            self._told = snapshot.committed, snapshot.told()
         self._events = self._touched()
         return self._events is not None and not self._events
 
@@ -70,17 +74,26 @@ class Looker:
         now = self._watch.poll() if self._watch else None
         return None if before is None or now is None else before | now
 
-    def _moved(self, commit: str | None) -> set[str]:
-        """What the branch says otherwise than at the last look: after `git reset --soft` no file has changed."""
+    def _moved(self, snapshot: Snapshot) -> set[str]:
+        """What is said otherwise than at the last look: after `git reset --soft` no file has changed."""
+        commit, lost, told = snapshot.commit, self._lost(snapshot), self._told[1]
         last, self._outside.looked = self._outside.last_commit(), commit
+        self._told = snapshot.committed, snapshot.told()
         if last is None or last == commit or (commit is not None and self._only_ours(last, commit)):
-            return set()
-        return self._between(last, commit)
+            return set(lost)
+        return self._between(last, commit) | told
+
+    def _lost(self, snapshot: Snapshot) -> frozenset[str]:
+        """What the log told of the commit looked at last, if that is in Git by now and this commit still the one: a
+        person has gone back to it, and left the commit with that."""
+        committed, told = self._told
+        here = self._outside.last_commit() == snapshot.commit
+        return told if here and snapshot.committed > committed else frozenset()
 
     def follow(self, old: str | None, new: str | None) -> None:
         """Our own commits move the branch, and change nothing that would have to be looked for."""
         if self._outside.looked is not None and self._outside.looked == old:
-            self._outside.looked = new
+            self._outside.looked, self._told = new, (0, frozenset())
 
     def _between(self, old: str, new: str | None) -> set[str]:
         if new is None:
@@ -122,7 +135,7 @@ class Looker:
         if self._watch is None:
             self._outside.save()
 
-    def _listed(self, tree: Callable[[], TreeEditor], pending: set[str]) -> Callable[[str], set[str]]:
+    def _listed(self, tree: Callable[[], TreeEditor], pending: Iterable[str]) -> Callable[[str], set[str]]:
         """A function that gives the names of the files that the Home knows in a folder."""
         fresh: dict[str, set[str]] = {}
         for path in pending:

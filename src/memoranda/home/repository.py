@@ -282,7 +282,7 @@ class Repository(Contents):
             self._looked = now
         with self._looking:
             snapshot = self.snapshot()
-            if self._looker.quiet(snapshot.commit) or self._busy():
+            if self._looker.quiet(snapshot) or self._busy():
                 return [], snapshot
             candidates = self._looker.candidates(context, snapshot, lambda: self._tree(snapshot.commit))
             found = list(self.outside.compare(candidates, self.known(snapshot))) if candidates else []

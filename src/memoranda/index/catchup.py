@@ -143,7 +143,7 @@ class CatchUp:
         self._catalog.set_state(lost=lost)
         keep = self._begin(int(self._catalog.state("seq") or 0))
         self._filler.pending.confirm(int(self._catalog.state("committed") or 0))
-        committed = _committed(snapshot)
+        committed = snapshot.committed
         with self._catalog.filling() if self._catalog.state("commit") is None else nullcontext():
             rebuilt = self._commits(snapshot, committed)
             self._records(snapshot.tail)
@@ -183,7 +183,7 @@ class CatchUp:
                 return False, {}
             committed = str(group.after.seq)
             moved = {"commit": snapshot.commit or "", "committed": committed}
-        if int(seq) < snapshot.seq or int(committed) != _committed(snapshot):
+        if int(seq) < snapshot.seq or int(committed) != snapshot.committed:
             return False, moved
         if ledger == (told or None):
             return True, moved
@@ -400,8 +400,3 @@ def _versions(path: str, final: str | None, between: list[Version], newest: date
     if not steps or steps[-1].blob != final:
         steps.append(Version(path, final, newest))  # how a merge settled it
     return steps[-1:] if is_journal_path(path) else steps
-
-
-def _committed(snapshot: Snapshot) -> int:
-    """The last record that is in Git."""
-    return snapshot.tail[0].seq - 1 if snapshot.tail else snapshot.seq

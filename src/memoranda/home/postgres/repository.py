@@ -32,7 +32,7 @@ from memoranda.home.postgres.heads import keep_heads, read_heads
 from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.node import node_layout, renew
 from memoranda.home.postgres.places import Place
-from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State
+from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State, answered
 from memoranda.home.postgres.tidings import Tidings
 from memoranda.home.record import FileChange, Record
 from memoranda.home.store import LEDGER_REF, RefMove, TreeChange
@@ -315,7 +315,8 @@ class PostgresRepository(Holding):
         stack = ExitStack()
         try:
             cursor = stack.enter_context(self.store.writing())
-            state = self.store.state(cursor, hold=True)
+            with answered():
+                state = self.store.state(cursor, hold=True)
         except BaseException as error:
             _abandon(stack, error)
             raise
@@ -409,10 +410,11 @@ class PostgresRepository(Holding):
         before, records = group.state, group.records
         head, ledger = before.main, before.ledger
         try:
-            with self.store.within(group.cursor):
-                if records:
-                    head, ledger = self._store(group)
-            group.stack.close()
+            with answered():
+                with self.store.within(group.cursor):
+                    if records:
+                        head, ledger = self._store(group)
+                group.stack.close()
         except BaseException as error:  # noqa: BLE001 - told to everybody who wrote in it
             _abandon(group.stack, error)
             self.store.undone()

@@ -105,7 +105,8 @@ class PostgresStore:
         """A transaction to read in, or the one that this thread has open."""
         own: Cursor | None = getattr(self._own, "cursor", None)
         if own is not None:
-            yield own
+            with answered():
+                yield own
             return
         with self._database.read(self.tenant) as connection, answered():
             driver = connection.connection.driver_connection

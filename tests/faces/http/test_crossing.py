@@ -76,10 +76,12 @@ class World:
 
 @pytest.fixture(scope="module", params=["checked", pytest.param("unchecked", marks=pytest.mark.postgres)])
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """On SQLite; and on PostgreSQL, where no statement of the service asks for a tenant any more."""
+    """On SQLite and in folders; and on PostgreSQL, where no statement of the service asks for a tenant any more."""
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(postgres_database()).service if request.param == "unchecked" else ""
-        desk = open_desk(Context(), tmp_path_factory.mktemp("crossing"), environment="development", database=database)
+        secrets = (b"what seals the keys of the Homes there",) if database else ()
+        folder = tmp_path_factory.mktemp("crossing")
+        desk = open_desk(Context(), folder, environment="development", database=database, homes_secrets=secrets)
         stack.callback(desk.close)
         lost = stack.enter_context(unchecked()) if database else ["nothing"]
         yield from _world(desk)

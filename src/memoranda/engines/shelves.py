@@ -79,8 +79,8 @@ class DiskShelf:
         space = Space(context, keys, root, None)
         try:
             home = space.homes()[0]
+            home.repository.look_every = _LOOK  # before the first look, so that the request does not look once more
             home.refresh(context)
-            home.repository.look_every = _LOOK
         except BaseException:
             space.homes()[0].close()
             raise

@@ -23,6 +23,7 @@ from bench._common import (
     Options,
     context,
     discard,
+    environment,
     faster,
     home_of,
     median,
@@ -62,7 +63,13 @@ def _writers(root: Path, count: int, notes: int, turn: int) -> float:
     """Notes a second of `count` processes together, from the moment when all have the Home open until all is in Git."""
     command = [sys.executable, "-m", "bench.sustained", str(root), str(notes // count)]
     running = [
-        subprocess.Popen([*command, str(100 * turn + n)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        subprocess.Popen(
+            [*command, str(100 * turn + n)],
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         for n in range(count)
     ]
     for process in running:

@@ -22,6 +22,7 @@ ROWS = (
     "under_load",
     "serve",
     "engines",
+    "cognee",
     "remember",
     "sustained",
     "edit",

@@ -19,6 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +30,7 @@ from tests.openai_standin import names, vector
 
 PATHS = ("/api/v1/auth/login", "/api/v1/datasets", "/api/v1/add", "/api/v1/cognify", "/api/v1/search")
 _SPACE = uuid.UUID(int=7)
+_vector = lru_cache(1000)(vector)
 
 
 class Cognee:
@@ -225,10 +227,10 @@ class Cognee:
             return 404, {"detail": "No searchable memory in dataset. [NoDataError]"}
         answers = []
         for one in wanted:
-            near = vector(asked["query"])
+            near = _vector(asked["query"])
             texts = [(data, one["data"][data]["text"]) for data in one["built"] if data in one["data"]]
             scored = sorted(
-                (1 - sum(a * b for a, b in zip(near, vector(text), strict=True)), data, text) for data, text in texts
+                (1 - sum(a * b for a, b in zip(near, _vector(text), strict=True)), data, text) for data, text in texts
             )[: asked["topK"]]
             kind = asked["searchType"]
             if kind == "CHUNKS_LEXICAL":

@@ -165,13 +165,13 @@ class Cognee:
         if not ready:
             return GraphFound(coverage=Coverage(engines=(self.instance,), searched=0, notices=tuple(notices)))
         whole = asked.search_type in _COMPLETIONS or asked.search_type == "SUMMARIES"
-        doubtful, due = self._doubtful(context, ready)
+        doubtful, due = self._doubtful(context, ready) if whole else ({}, set())
         hides = bool(doubtful) and self._outside.company.hides(context, where)
         if whole and (left := [row for row in ready if (hides and row.id in doubtful) or row.id in due]):
             notices.append(f"not searched, because of documents that may not be shown: {', '.join(r.id for r in left)}")
             ready = [row for row in ready if row not in left]
         hits = self._searched(context, where, asked, ready)
-        shown, withheld = self._passages(context, where, asked, ready, hits, doubtful if whole else {}, hides)
+        shown, withheld = self._passages(context, where, asked, ready, hits, doubtful)
         coverage = Coverage(
             engines=(self.instance,), searched=len(ready), withheld=tuple(withheld), notices=tuple(notices)
         )
@@ -189,13 +189,15 @@ class Cognee:
 
     def _passages(
         self, context: Context, where: OperationContext, asked: GraphSearchRequest, rows: Sequence[DatasetRow],
-        hits: Sequence[Hit], doubtful: Mapping[str, Sequence[Record]], hides: bool,
+        hits: Sequence[Hit], doubtful: Mapping[str, Sequence[Record]],
     ) -> tuple[Sequence[Passage], Sequence[Pointer]]:  # fmt: skip
         """What may be shown, best first, and pointers to what may not; the session has met what is shown."""
         of, now = {str(row.record): row for row in rows}, context.now()
         known = self._outside.records.of_engine(
             where.tenant, self.instance, sorted({hit.document for hit in hits if hit.document})
         )
+        outside = any(record.trust == "quarantined" for record in known.values())
+        hides = outside and self._outside.company.hides(context, where)  # of whole datasets that was seen to before
         passages, withheld, met = [], [], []
         for hit in sorted(hits, key=lambda hit: -_score(hit))[: asked.top_k]:
             row = of[hit.dataset]
@@ -225,15 +227,12 @@ class Cognee:
     def _doubtful(self, context: Context, rows: Sequence[DatasetRow]) -> tuple[dict[str, Sequence[Record]], set[str]]:
         """By dataset, its documents from outside; and the datasets with a document that is past its retention."""
         now = context.now()
+        found = self._outside.records.doubtful(rows[0].tenant, [row.id for row in rows], now)
         doubtful: dict[str, Sequence[Record]] = {}
-        due: set[str] = set()
-        for row in rows:
-            records = self._outside.records.within(row.tenant, row.id)
-            if any(record.due(now) for record in records):
-                due.add(row.id)
-            if outside := [record for record in records if record.trust == "quarantined"]:
-                doubtful[row.id] = outside
-        return doubtful, due
+        for record in found:
+            if record.trust == "quarantined":
+                doubtful[str(record.container)] = [*doubtful.get(str(record.container), ()), record]
+        return doubtful, {str(record.container) for record in found if record.due(now)}
 
     def relations(self, context: Context, where: OperationContext, dataset_id: str) -> Relations:
         (row,) = self._found(where, (dataset_id,))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import and_, delete, or_, select, tuple_, update
+from sqlalchemy import String, and_, cast, delete, or_, select, tuple_, update
 from sqlalchemy.engine import Connection
 
 from memoranda.engines.contract import OperationContext, Place
@@ -296,6 +296,13 @@ class Records:
         """Everything that is kept in a container, or may be."""
         with self._database.read(tenant) as connection:
             return _rows(connection, tenant, None, _T.container == container, _T.state != "gone")
+
+    def doubtful(self, tenant: str, containers: Sequence[str], now: datetime) -> list[Record]:
+        """Of what is kept in these containers, what has a taint or is past its retention."""
+        mine = [_T.container.in_(containers), _T.state == "kept"]
+        odd = or_(cast(_T.taint, String) != "[]", _T.due_at <= moment(now))
+        with self._database.read(tenant) as connection:
+            return _rows(connection, tenant, None, *mine, odd)
 
     def derived(self, tenant: str, instance: str, originals: Sequence[str]) -> list[Record]:
         """What a model made from these items and is kept, or may be."""

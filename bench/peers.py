@@ -1,11 +1,12 @@
 """The same work with three other memories from PyPI: index 1,000 notes, search them, and find what answers.
 
-Each is measured as it comes without a model, and in the best way that it documents with our bundled table in the place
-of the model that it would download: basic-memory hybrid, memd with its vectors fused, mem0 with `infer=False` (it has
-no other way). Found is counted as in `finding`: the turns of LoCoMo's conversations 6 to 10, a memory a conversation,
-and all questions in turn to everybody. Ours has speaker, session and time as it keeps them; peers have who spoke and
-when as a part of the text, which on conversation 1 served each of them best (without, or with the speaker as a title,
-they find less), and session and time besides where they have a place for them.
+Each is measured as it comes without a model, beside ours by the words alone, and in the best way that it documents
+with our bundled table in the place of the model that it would download, beside ours as shipped, which has the same
+table: basic-memory hybrid, memd with its vectors fused, mem0 with `infer=False` (it has no other way). Found is
+counted as in `finding`: the turns of LoCoMo's conversations 6 to 10, a memory a conversation, and all questions in
+turn to everybody. Ours has speaker, session and time as it keeps them; peers have who spoke and when as a part of the
+text, which on conversation 1 served each of them best (without, or with the speaker as a title, they find less), and
+session and time besides where they have a place for them.
 Everybody is asked for ten and times itself without its start. A peer that cannot be installed here is named, and the
 rest goes on.
 """
@@ -37,11 +38,13 @@ from bench._common import (
     questions,
     tell,
 )
-from bench._peer import PEERS, Absent, Peer, Running, running
+from bench._peer import PEERS, WORDS, Absent, Peer, Running, running
 from bench.locomo import Asked, conversation, remembered
+from memoranda.index.recipes import NamedRecipe
 from memoranda.operations.importing import import_folder
 from memoranda.operations.journaling import Turn
 from memoranda.operations.recalling import recall
+from memoranda.operations.space import Space
 
 TITLE = "peers: 1,000 notes, and LoCoMo's conversations 6 to 10"
 _PLENTY = 10_000_000  # tokens: nothing is left out for want of room
@@ -83,13 +86,19 @@ def _beside(peer: Peer, size: int, options: Options) -> Iterator[Line]:
         other: list[float] = []
         with opened(CACHE / "peer-home") as (space, _):
             space.watch()
+            recipe = _recipe(space, peer.modes[0])
             for n, question in enumerate(asked):
-                mine.append(elapsed(partial(recall, context(), space, question)))
+                mine.append(elapsed(partial(recall, context(), space, question, recipe=recipe)))
                 other.append(their.ask(question)[0])
                 if n < 20:  # both warm up
                     mine.clear()
                     other.clear()
         yield _search("search, p50", mine, their.name, other)
+
+
+def _recipe(space: Space, mode: str) -> NamedRecipe | None:
+    """Ours that is like the peer's mode: by the words alone, or as shipped."""
+    return space.one().indexes.recipe("words") if mode == WORDS else None
 
 
 def _search(what: str, ours: Sequence[float], name: str, theirs: Sequence[float]) -> Line:
@@ -145,7 +154,7 @@ def _finding(options: Options) -> Iterator[Line]:
             try:
                 with running(*contender, texts) as their:
                     names[contender] = their.name
-                    one, other = _asked_in_turn(their, ids, turns, asked)
+                    one, other = _asked_in_turn(their, contender[1], ids, turns, asked)
             except Absent as reason:
                 contenders.remove(contender)
                 yield _not_measured(*contender, reason)
@@ -165,18 +174,19 @@ def _finding(options: Options) -> Iterator[Line]:
 
 
 def _asked_in_turn(
-    their: Running, ids: Sequence[str], turns: Sequence[Turn], asked: Sequence[Asked]
+    their: Running, mode: str, ids: Sequence[str], turns: Sequence[Turn], asked: Sequence[Asked]
 ) -> tuple[_Score, _Score]:
     """Ours and theirs: each question is asked of one and then of the other."""
     mine, other = _Score(), _Score()
     with ExitStack() as stack:
         ours, space, name = stack.enter_context(remembered(ids, turns))
+        recipe = _recipe(space, mode)
         for turn in turns[:20]:  # both warm up
-            recall(ours, space, turn.text, k=10, budget=_PLENTY)
+            recall(ours, space, turn.text, k=10, budget=_PLENTY, recipe=recipe)
             their.ask(" ".join(turn.text.split()))
         for question in asked:
             started = time.perf_counter()
-            view = recall(ours, space, question.text, k=10, budget=_PLENTY)
+            view = recall(ours, space, question.text, k=10, budget=_PLENTY, recipe=recipe)
             mine.add((time.perf_counter() - started) * 1000, [name.get(item.id) for item in view.items], question)
             ms, found = their.ask(question.text)
             other.add(ms, [ids[int(item)] for item in found], question)

@@ -108,6 +108,25 @@ def test_a_write_goes_to_one_engine(desk: Desk, ana: Caller, mem0: Mem0Server, c
     assert LYON not in repr(mem0.rows) and "Lyon" in repr(vars(cognee.cognee))
 
 
+@pytest.mark.requirement("P-077", "P-078")
+def test_the_instances_are_those_that_the_policy_names(
+    desk: Desk, ana: Caller, caller: Made, mem0: Mem0Server, cognee: Server
+) -> None:
+    with mem0_standing() as memories_of_others, serving_cognee(Cognee()) as knowledge_of_others:
+        knowledge_of_others.cognee.register(*USER.split(":"))
+        for provider, url in (("mem0", memories_of_others.url), ("cognee", knowledge_of_others.url)):
+            told = {"id": f"{provider}-2", "provider": provider, "base_url": url,
+                    "credential_ref": f"env://EAI_CRED_MEMORY_{provider.upper()}_API_KEY"}  # fmt: skip
+            declare(desk, caller(None, "root"), InstanceDeclaration.model_validate(told))
+        policy = Policy.model_validate({"modes": MODES})
+        named = PolicyBody(engine="hybrid", mem0_instance="mem0-2", cognee_instance="cognee-2", policy=policy)
+        put_policy(desk, ana, "cleo", named)
+        remember(desk, ana)
+        ingest(desk, ana, LYON)
+        assert len(memories_of_others.rows) == 1 and "Lyon" in repr(vars(knowledge_of_others.cognee))
+        assert mem0.rows == {} and "Lyon" not in repr(vars(cognee.cognee))
+
+
 @pytest.mark.requirement("P-130", "P-133", "P-134")
 def test_a_recall_asks_all_three_and_gives_one_answer(
     desk: Desk, ana: Caller, mem0: Mem0Server, cognee: Server

@@ -12,6 +12,7 @@ from memoranda.service.caller import Caller, actor
 from memoranda.service.desk import Desk
 from memoranda.service.instances import announced
 from memoranda.service.pipeline import needs, told
+from memoranda.values import replace
 
 _HEALTH = frozenset(("tenant_admin", "developer", "security_officer", "auditor"))
 
@@ -49,7 +50,8 @@ def health(desk: Desk, caller: Caller, engine_id: str) -> Health:
 
     def read() -> Health:
         needs(caller, *_HEALTH)
-        return _engine(desk, caller, engine_id).health(caller.context)
+        own = replace(caller.context, tenant=caller.identity.tenant)  # with the key that the tenant is served with
+        return _engine(desk, caller, engine_id).health(own)
 
     return told(desk, caller, "get_health", read, engine_id)
 

@@ -36,7 +36,7 @@ from memoranda.operations.space import Space
 
 TITLE = "crash: kills at random moments"
 KILLS = 5000
-_LONGEST = 0.25  # seconds that a writer lives at most
+_LONGEST = 0.25  # seconds that a writer lives at most, on a machine that does little else
 _SOMETIMES = 0.4  # how often the next writer finds what the last kill left, unseen by anybody
 _EVERY = 25  # checked Homes between two runs of `git fsck`
 _RENEWED = 400  # kills after which a fresh Home is taken: the last one is checked whole and deleted
@@ -124,12 +124,14 @@ class Course:
         create(self._root, context)
         finish(self._root, context, Keys(self._keys))
         self._checks = 0
+        self._slow = 1.0  # how many times as long a writer is let live, so that it gets as far under load
 
     def kill_one(self) -> None:
         """Starts a writer, kills it after a while, takes note of what it was told."""
         reading, writing = os.pipe()
         seed = self._rng.randrange(1 << 30)
-        after = self._rng.choice((0.01, 0.03, _LONGEST)) * self._rng.random()
+        longest = self._rng.choice((0.01, 0.03, _LONGEST))
+        after = longest * self._rng.random() * self._slow
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)
@@ -151,17 +153,20 @@ class Course:
         else:
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        self._take_note(reading)
+        done = self._take_note(reading)
+        if longest == _LONGEST:
+            self._slow = min(self._slow * 1.3, 100.0) if done == 0 else max(1.0, self._slow / 1.5)
         self._tally.kills += 1
         if self._rng.random() >= _SOMETIMES:
             _wait_for(child)
             self.check()
 
-    def _take_note(self, reading: int) -> None:
+    def _take_note(self, reading: int) -> int:
+        """Takes note of what a writer has said; returns how much was acknowledged."""
         with os.fdopen(reading, "rb") as pipe:
             said = pipe.read()  # ends when the last Git that the writer started has ended, too
         lines = said.split(b"\n")
-        doing = "opening"
+        doing, done = "opening", 0
         for raw in lines[:-1]:
             what, *rest = json.loads(raw)
             if what == "begin":
@@ -170,7 +175,7 @@ class Course:
             elif what == "failed":
                 self._tally.faults.append(f"A writer failed: {rest[0]}")
             else:
-                doing = "between"
+                doing, done = "between", done + 1
                 self._tally.acknowledged[what] += 1
                 path, told = rest
                 if what == "journal":
@@ -179,6 +184,7 @@ class Course:
                     self._files[path] = told
                     self._unsure.discard(path)
         self._tally.caught[doing] += 1
+        return done
 
     def check(self, *, whole: bool = False) -> None:
         """Opens the Home and compares everything acknowledged with the working tree, Git, and the list."""

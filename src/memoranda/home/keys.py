@@ -111,8 +111,28 @@ class Keys:
     def _path(self, purpose: str, owner: str, version: str = "") -> Path:
         if purpose not in PURPOSES:
             raise ValueError(f"no key has the purpose {purpose!r}")
-        name = re.sub(r"[^a-z0-9_]", "-", owner.lower()) or "none"
-        return self.folder / purpose / f"{name}{version}.key"
+        return self.folder / purpose / f"{plain_owner(owner)}{version}.key"
+
+    def of(self, owner: str) -> list[tuple[str, str, bytes, bool]]:
+        """(purpose, owner, key, own) of every key of an owner, and of the owners within it (`owner.…`)."""
+        found = []
+        for purpose in PURPOSES:
+            for path in sorted((self.folder / purpose).glob("*.key")):
+                name, plus, _ = path.stem.partition("+")
+                if is_within(name, owner):
+                    found.append((purpose, name, _checked(path), not plus))
+        return found
+
+    def adopt(self, purpose: str, owner: str, key: bytes) -> bool:
+        """Makes this the own key, which a Home brings along from elsewhere; False where there is another one."""
+        path = self._path(purpose, owner)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            write_privately(path, key)
+        with self._lock:
+            self._held.clear()
+            self._begun.clear()
+        return _checked(path) == key
 
     def versions(self, purpose: str, owner: str) -> dict[str, bytes]:
         """fingerprint -> key of every key that is here for this purpose and owner: the own one, and imported ones.
@@ -186,6 +206,17 @@ class Keys:
         inner.update(data)
         outer.update(inner.digest())
         return outer.hexdigest()[:32]
+
+
+def plain_owner(owner: str) -> str:
+    """An owner as keys are named by it."""
+    return re.sub(r"[^a-z0-9_]", "-", owner.lower()) or "none"
+
+
+def is_within(name: str, owner: str) -> bool:
+    """Whether a key with this name is the owner's, or that of an owner within it."""
+    whose = plain_owner(owner)
+    return name == whose or name.startswith(f"{whose}-")
 
 
 def fingerprint(key: bytes) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import HomeDamaged
-from memoranda.home.keys import PURPOSES, SIZE, Keys, Lines, fingerprint
+from memoranda.home.keys import PURPOSES, SIZE, Keys, Lines, fingerprint, is_within, plain_owner
 from memoranda.home.postgres.store import Cursor, PostgresStore
 
 _SALT = 16
@@ -45,6 +45,7 @@ class SealedKeys(Keys):
     # Keys
 
     def _load(self, purpose: str, owner: str) -> bytes:
+        owner = plain_owner(owner)
         found = self._own(purpose, owner)
         if found is None:
             key = os.urandom(SIZE)
@@ -60,6 +61,7 @@ class SealedKeys(Keys):
         return None if row is None else self._opened(purpose, owner, row[0])
 
     def versions(self, purpose: str, owner: str) -> dict[str, bytes]:
+        owner = plain_owner(owner)
         query = "SELECT sealed FROM memory_keys WHERE purpose = %s AND owner = %s ORDER BY NOT own, fingerprint"
         with self._store.reading() as cursor:
             rows = cursor.execute(query, (_checked(purpose), owner)).fetchall()
@@ -67,20 +69,22 @@ class SealedKeys(Keys):
         return {fingerprint(key): key for key in keys}
 
     def take_in(self, purpose: str, owner: str, key: bytes) -> bool:
-        return self._add(purpose, owner, key, own=False)
+        return self._add(purpose, plain_owner(owner), key, own=False)
 
     def beside(self, folder: Path) -> SealedKeys:
         """The same keys, with another folder for what is not shared."""
         return SealedKeys(self._store, self._secrets, folder)
 
-    def adopt(self, purpose: str, owner: str, key: bytes) -> None:
-        """Makes this the own key, that a Home brings along which was made elsewhere."""
+    def adopt(self, purpose: str, owner: str, key: bytes) -> bool:
+        owner = plain_owner(owner)
         self._add(purpose, owner, key, own=True)
-        if self._own(purpose, owner) != key:
-            self._add(purpose, owner, key, own=False)
         with self._lock:
             self._held.clear()
             self._begun.clear()
+        return self._own(purpose, owner) == key
+
+    def of(self, owner: str) -> list[tuple[str, str, bytes, bool]]:
+        return [row for row in self.all() if is_within(row[1], owner)]
 
     def all(self) -> list[tuple[str, str, bytes, bool]]:
         """(purpose, owner, key, own) of every key of the tenant."""
@@ -90,10 +94,11 @@ class SealedKeys(Keys):
 
     def renew(self, purpose: str, owner: str) -> None:
         """As `Keys.renew`."""
+        named = plain_owner(owner)
         with self._lock, self._store.writing() as cursor:
-            lock(cursor, f"{self._store.tenant}\n{purpose}\n{owner}")
-            cursor.execute("UPDATE memory_keys SET own = false WHERE purpose = %s AND owner = %s", (purpose, owner))
-            self._insert(cursor, purpose, owner, os.urandom(SIZE), own=True)
+            lock(cursor, f"{self._store.tenant}\n{purpose}\n{named}")
+            cursor.execute("UPDATE memory_keys SET own = false WHERE purpose = %s AND owner = %s", (purpose, named))
+            self._insert(cursor, purpose, named, os.urandom(SIZE), own=True)
         self._held.pop((purpose, owner), None)
         self._begun.pop((purpose, owner), None)
 

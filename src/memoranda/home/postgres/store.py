@@ -98,6 +98,10 @@ class PostgresStore:
         self._writer = Writer()
         self.seen: State | None = None  # what was read last
 
+    def beside(self, home: int) -> PostgresStore:
+        """Another Home of the same tenant's."""
+        return PostgresStore(self._database, self.tenant, home)
+
     # Transactions
 
     @contextmanager

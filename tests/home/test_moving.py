@@ -1,0 +1,136 @@
+"""A Home is carried from a folder to PostgreSQL and back without a byte of difference, also when it is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from home.test_nodes import SECRET, WHERE
+from home.tools import git
+from memoranda.context import Context
+from memoranda.engines.builtin import Builtin
+from memoranda.engines.contract import RememberRequest, UpdateRequest
+from memoranda.engines.homes import Homes
+from memoranda.engines.shelves import DiskShelf, PostgresShelf
+from memoranda.errors import Conflict, InvalidInput, MemorandaError
+from memoranda.home.postgres import moving
+from memoranda.home.postgres.moving import Target, to_folder, to_postgres
+from memoranda.home.postgres.store import PostgresStore
+from memoranda.operations.forgetting import Selection, forget
+from memoranda.operations.space import Space
+from memoranda.state.database import Database, open_database
+from tests.postgres import Urls
+
+
+@pytest.fixture
+def database(postgres: Urls) -> Iterator[Database]:
+    with open_database(postgres.service) as opened:
+        yield opened
+
+
+def fill(homes: Homes, context: Context) -> dict[str, object]:
+    """Notes with chains, a review, a forgotten and an erased one."""
+    engine = Builtin(homes)
+
+    def remember(text: str) -> str:
+        return engine.remember(context, WHERE, RememberRequest(content=text)).id
+
+    notes = [remember(f"Fact {n} of the mill: {'it turns ' * n}") for n in range(12)]
+    for note in notes[:4]:
+        engine.update(context, WHERE, note, UpdateRequest(content=f"No longer: {note}."), if_match=None)
+    engine.review(context, WHERE, notes[5], "accept", comment="seen", reviewer="dana", if_match=None)
+    gone = remember("This word is forgotten: hazelnut.")
+    erased = remember("This word is erased: walnut.")
+    with homes.whole("acme", "web") as home:
+        assert home is not None
+        person = replace(context, person=True)
+        home.refresh(person)
+        space = Space(person, home.repository.keys, None, None, given=[home])
+        forget(person, space, Selection(ids=(gone,)))
+        forget(person, space, Selection(ids=(erased,)), erase=True, reason="at its owner's wish")
+    return everything(homes, context)
+
+
+def everything(homes: Homes, context: Context) -> dict[str, object]:
+    engine = Builtin(homes)
+    listed = engine.list(context, WHERE, scope=None, limit=100, after=None).items
+    told: dict[str, object] = {item.id: item for item in listed}
+    for item in listed:
+        told[f"history of {item.id}"] = engine.history(context, WHERE, item.id)
+    for word in ("hazelnut", "walnut"):
+        text = f"This word is {'forgotten' if word == 'hazelnut' else 'erased'}: {word}."
+        with pytest.raises(MemorandaError, match="forgotten"):
+            engine.remember(context, WHERE, RememberRequest(content=text))
+    with homes.whole("acme", "web") as home:
+        assert home is not None
+        store = home.repository.store
+        head = home.repository.head() or ""
+        files = dict(store.files(head))
+        told["commits"] = [(step.commit, step.at, step.subject) for step in home.repository.history(None, head)]
+        told["files"] = {path: home.repository.blob(blob) for path, blob in files.items()}
+        told["ledger"] = list(home.repository.ledger_segments())
+        told["pointers"] = [home.repository.at(path, blob) for path, blob in files.items()]
+    return told
+
+
+def target_of(shelf: PostgresShelf, database: Database, folder: Path) -> Target:
+    return Target(PostgresStore(database, "acme", 0), shelf.keys_of("acme"), shelf.place_of("web"), folder / "moving")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_it_is_the_same_there_and_back(
+    database: Database, tmp_path: Path, context: Context, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    with Homes(tmp_path / "folders", context) as homes:
+        before = fill(homes, context)
+    disk, shelf = DiskShelf(tmp_path / "folders"), PostgresShelf(tmp_path / "node", database, (SECRET,))
+    root, target = disk.root_of("acme", "web"), target_of(shelf, database, tmp_path)
+    if killed:
+        monkeypatch.setattr(moving, "_AT_ONCE", 20)
+        seen: list[int] = []
+
+        def dies(_what: str, done: int, _all: int) -> None:
+            seen.append(done)
+            if len(seen) == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            to_postgres(context, root, disk.keys_of("acme"), target, dies)
+        with Homes(shelf.folder, context, shelf=shelf) as homes, pytest.raises(MemorandaError, match="being moved"):
+            everything(homes, context)
+    done = to_postgres(context, root, disk.keys_of("acme"), target)
+    assert done.written == done.objects - (60 if killed else 0)
+    with Homes(shelf.folder, context, shelf=shelf) as homes:
+        assert everything(homes, context) == before
+    assert to_postgres(context, root, disk.keys_of("acme"), target).written == 0, "a second time nothing is left to do"
+
+    back = DiskShelf(tmp_path / "back")
+    there = back.root_of("acme", "web")
+    there.parent.mkdir(parents=True)
+    to_folder(there, back.keys_of("acme"), target)
+    with Homes(tmp_path / "back", context) as homes:
+        assert everything(homes, context) == before
+    assert git(there, "status", "--porcelain") == ""
+    listed = ("rev-list", "--objects", "main", "refs/memoranda/ledger")
+    assert git(there, *listed) == git(root, *listed)
+    with pytest.raises(Conflict):
+        to_folder(there, back.keys_of("acme"), target)
+
+
+def test_another_home_at_that_place_is_not_touched(database: Database, tmp_path: Path, context: Context) -> None:
+    shelf = PostgresShelf(tmp_path / "node", database, (SECRET,))
+    with Homes(shelf.folder, context, shelf=shelf) as homes:
+        note = Builtin(homes).remember(context, WHERE, RememberRequest(content="The one that is there.")).id
+    with Homes(tmp_path / "folders", context) as homes:
+        Builtin(homes).remember(context, WHERE, RememberRequest(content="Another one."))
+    disk, target = DiskShelf(tmp_path / "folders"), target_of(shelf, database, tmp_path)
+    with pytest.raises(Conflict):
+        to_postgres(context, disk.root_of("acme", "web"), disk.keys_of("acme"), target)
+    with Homes(shelf.folder, context, shelf=shelf) as homes:
+        assert Builtin(homes).get(context, WHERE, note).content == "The one that is there."
+    nowhere = replace(target, place="project:nothing")
+    with pytest.raises(InvalidInput):
+        to_folder(tmp_path / "nothing", disk.keys_of("acme"), nowhere)

@@ -8,11 +8,11 @@ import re
 import threading
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoranda.context import Context
 from memoranda.engines.contract import Isolation
-from memoranda.errors import ComponentUnavailable
+from memoranda.errors import ComponentUnavailable, HomeNotFound
 from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.home.layout import is_home
@@ -20,8 +20,10 @@ from memoranda.operations.space import Space
 
 if TYPE_CHECKING:
     from memoranda.home.postgres.keys import SealedKeys
+    from memoranda.home.postgres.moving import Moved, Target
     from memoranda.home.postgres.places import Place
     from memoranda.home.postgres.store import PostgresStore
+    from memoranda.index.catchup import Progress
     from memoranda.state.database import Database
 
 _LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
@@ -162,12 +164,39 @@ class PostgresShelf:
             raise
         return Space(context, keys, None, None, given=[home])
 
+    def target_of(self, tenant: str, project: str | None) -> Target:
+        """Where a Home lies, or will lie, for whoever carries it."""
+        from memoranda.home.postgres.moving import Target
+
+        node = self.root_of(tenant, project)
+        return Target(self._store(tenant, 0), self.keys_of(tenant), self.place_of(project), node)
+
     def trouble(self) -> str:
         try:
             self._database.ready()
         except ComponentUnavailable:
             return "the database cannot be reached"
         return ""
+
+
+def carry(
+    context: Context, shelf: PostgresShelf, tenant: str, project: str | None, *,
+    to: Literal["postgresql", "folders"], progress: Progress | None = None,
+) -> Moved:  # fmt: skip
+    """Carries a Home between the folders of this machine and PostgreSQL. Errors: see `home.postgres.moving`."""
+    from memoranda.home.postgres.moving import to_folder, to_postgres
+
+    folders = DiskShelf(shelf.folder.with_name("homes"))
+    root, keys, target = folders.root_of(tenant, project), folders.keys_of(tenant), shelf.target_of(tenant, project)
+    if to == "postgresql":
+        if not is_home(root):
+            raise HomeNotFound(
+                "There is no such Home in the folders.", why=f"Nothing lies in {root}.",
+                remedy="Name the tenant and the project as the service does, and the data folder.",
+            )  # fmt: skip
+        return to_postgres(context, root, keys, target, progress)
+    root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return to_folder(root, keys, target)
 
 
 def name_of(tenant: str, project: str | None) -> str:

@@ -68,6 +68,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config check": ("service", "say whether the service would start"),
     "db upgrade": ("service", "bring the tables of the service to this version"),
     "db reseal": ("service", "seal the keys in PostgreSQL again after the secret was changed"),
+    "move": ("homes", "carry memories of the service between folders and PostgreSQL"),
     "audit verify": ("service", "hold the service's audit against its chains"),
     "admin tenant": ("admin", "the tenants of the service"),
     "admin user": ("admin", "its users and their roles"),

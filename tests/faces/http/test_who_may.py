@@ -145,17 +145,18 @@ def test_a_change_of_engine_and_a_sharing_stand_in_the_audit(
 def test_capabilities_of_declared_instances_are_told_without_calling_them(
     client: TestClient, ana: Header, tokens: dict[str, Header]
 ) -> None:
-    base = {"base_url": "https://nobody.invalid", "credential_ref": "env://EAI_CRED_OF_NOBODY"}
+    key_of_nobody = {"credential_ref": "env://EAI_CRED_OF_NOBODY"}
     for name, provider, more in (
         ("m1", "mem0", {}), ("m2", "mem0", {"tenant_id": "acme"}), ("c1", "cognee", {"access_control": True}),
     ):  # fmt: skip
-        body = {"id": name, "provider": provider, **base, **more}
+        body = {"id": name, "provider": provider, "base_url": f"https://{name}.invalid", **key_of_nobody, **more}
         assert client.post(f"{PREFIX}/engines", json=body, headers=tokens["root"]).status_code == 201
 
     def told(name: str) -> Any:
         return client.get(f"{PREFIX}/engines/{name}/capabilities", headers=ana).json()
 
-    assert [told(name)["isolation"] for name in ("m1", "m2", "c1")] == ["logical", "dedicated_instance", "logical"]
+    # A tenant in a declaration alone dedicates nothing: the Manager has to have installed it for that tenant.
+    assert [told(name)["isolation"] for name in ("m1", "m2", "c1")] == ["logical", "logical", "logical"]
     assert [told(name)["session_memory"] for name in ("builtin", "m1", "c1")] == [True, False, False]
     assert set(told("c1")["capabilities"]["memory"]) == {"forget", "list", "purge", "get_health", "get_capabilities"}
     assert set(told("m1")["capabilities"]["memory"]) == set(told("builtin")["capabilities"]["memory"])

@@ -185,7 +185,8 @@ class Builtin:
             kept: dict[str, object] = {"retention_days": min(days, default=None)}
             kept |= {"legal_hold": True} if legal_hold else {}
             try:
-                done = remembering.update(own, space, head.id, change.content, changes=kept)
+                seen = None if if_match is None else head
+                done = remembering.update(own, space, head.id, change.content, changes=kept, seen=seen)
             except ChainConflict as error:
                 raise changed(error) if if_match is not None else error from None
             return self._written(own, home, done.id, places)
@@ -195,7 +196,10 @@ class Builtin:
         with self._reading(context, where, places) as (own, space):
             home, head = found(own, space, item_id)
             refuse_other_state(home, head, if_match)
-            done = forget_chain(own, space, home, head.id)
+            try:
+                done = forget_chain(own, space, home, head.id, seen=None if if_match is None else head)
+            except ChainConflict as error:
+                raise changed(error) from None
             return Gone(id=head.id, removed=len(done.notes), remains=done.remains)
 
     def purge(self, context: Context, where: OperationContext) -> Purged:

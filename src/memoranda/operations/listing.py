@@ -231,6 +231,16 @@ def head_at_hand(home: OpenHome, note_id: str) -> NoteRow | None:
     return head
 
 
+def refuse_another(seen: NoteRow, head: NoteRow | None) -> None:
+    """ChainConflict when the head of a chain is not the one, in the same bytes, that somebody has decided on."""
+    if head is None or (head.id, head.blob) != (seen.id, seen.blob):
+        raise ChainConflict(
+            f"{seen.id} is not what holds any more.",
+            why="Somebody changed it meanwhile." if head is None else f"{head.id} came after it.",
+            remedy="Read it again, then decide.",
+        )
+
+
 def diff(context: Context, space: Space, note_id: str) -> str:
     """What changed from note to note along a chain, as unified diffs of their texts; empty for a lone note."""
     pass_guards(context, Call("diff"))

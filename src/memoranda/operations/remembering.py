@@ -95,14 +95,20 @@ def update(
     *,
     changes: dict[str, Any] | None = None,
     correct: bool = False,
+    seen: NoteRow | None = None,
 ) -> Remembered:
     """Writes a note that supersedes the head of `note_id`'s chain and takes over what is not changed.
 
     The new note holds from now on, or from `changes["valid_from"]`; with `correct` it takes over the old interval and
-    says that the old note never held. UnknownNote, ChainConflict (the chain has two heads).
+    says that the old note never held. `seen` is the head that the caller means, and no other is superseded.
+    UnknownNote, ChainConflict (the chain has two heads, or another one than was seen).
     """
     pass_guards(context, Call("update"))
     home, head = head_of(space, note_id)
+    if seen is not None:
+        from memoranda.operations.listing import refuse_another
+
+        refuse_another(seen, head)
     new = NewNote(
         text,
         subject=head.subject,

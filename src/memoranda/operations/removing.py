@@ -12,11 +12,12 @@ from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Conflict, InvalidPointer
 from memoranda.index.feeding import RECORDS
 from memoranda.index.retention import held
-from memoranda.index.rows import EntryRow
+from memoranda.index.rows import EntryRow, NoteRow
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations.cascade import Cascade, Lineage, Taken
 from memoranda.operations.forgetting import Plan, carry_out
 from memoranda.operations.holding import refuse_held
+from memoranda.operations.listing import head_at_hand, refuse_another
 from memoranda.operations.once import permitted, shared_of
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
@@ -43,10 +44,13 @@ _HISTORY = "the history of the Home keeps the words until they are erased from i
 _COPIES = "backups and clones keep what they have; nothing here can reach them"
 
 
-def forget_chain(context: Context, space: Space, home: OpenHome, note_id: str) -> Removal:
-    """Ends the whole chain of a note.
+def forget_chain(
+    context: Context, space: Space, home: OpenHome, note_id: str, *, seen: NoteRow | None = None
+) -> Removal:
+    """Ends the whole chain of a note; with `seen`, only while that is its head.
 
     Raises:
+        ChainConflict: another note than was seen holds by now.
         LegalHold: something of the chain is held; nothing went.
         ConfirmationRequired: a person reviewed it, and no person asks.
         RuleOfTwo: the session has met too much to take away what others read.
@@ -54,6 +58,8 @@ def forget_chain(context: Context, space: Space, home: OpenHome, note_id: str) -
     pass_guards(context, Call("forget", writes=True, rules=home.rules))
     for _ in range(_ROUNDS):
         with home.indexes.lock:
+            if seen is not None:
+                refuse_another(seen, head_at_hand(home, note_id))
             lineage = Lineage(home)
             cascade = lineage.cascade([(("note", note_id), "named")])
         refuse_held(home, cascade.notes)

@@ -32,6 +32,7 @@ _SETTINGS = """
 fsync = off
 full_page_writes = off
 max_connections = 200
+autovacuum = off
 shared_buffers = 64MB
 """
 
@@ -208,14 +209,18 @@ def _fresh(superuser: str, template: str | None) -> Urls:
     name = f"memoranda_test_{uuid4().hex[:12]}"
     with _alone(Path(os.environ[_FOLDER])), connect(superuser) as connection:
         made = _template(superuser, connection)  # the roles, too
-        connection.execute(f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE {template or made}")
+        for _ in range(5):  # on a busy machine, whoever was in the template may not be out of it within five seconds
+            with contextlib.suppress(psycopg.errors.ObjectInUse):
+                connection.execute(f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE {template or made}")
+                break
         if template is None:  # what a copy does not take over
             connection.execute(f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC")
     return _urls(superuser, name)
 
 
 def _drop(superuser: str, urls: Urls) -> None:
-    with connect(superuser) as connection:
+    # On a busy machine those who are in it may not be out of it in time; it goes with the server then.
+    with connect(superuser) as connection, contextlib.suppress(psycopg.errors.ObjectInUse):
         connection.execute(f"DROP DATABASE {make_url(urls.service).database} WITH (FORCE)")
 
 

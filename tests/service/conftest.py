@@ -27,8 +27,19 @@ AGENTS = {"acme": {"cleo": ("shop", "ana"), "max": ("shop", "bob")}, "globex": {
 
 
 @pytest.fixture
-def desk(tmp_path: Path, context: Context) -> Iterator[Desk]:
-    desk = open_desk(context, tmp_path / "service")
+def database() -> str:
+    """The URL of the state; empty: SQLite. A file whose tests run on PostgreSQL, too, gives them `on_both`."""
+    return ""
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def on_both(request: pytest.FixtureRequest) -> str:
+    return request.getfixturevalue("postgres").service if request.param == "postgres" else ""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, context: Context, database: str) -> Iterator[Desk]:
+    desk = open_desk(context, tmp_path / "service", database=database)
     people(desk, context)
     yield desk
     desk.close()

@@ -17,6 +17,11 @@ Made = Callable[..., Caller]
 TOKEN = "<|im_start|>system"
 
 
+@pytest.fixture
+def database(on_both: str) -> str:
+    return on_both
+
+
 def test_an_update_keeps_nothing_that_the_policy_would_not_keep(
     desk: Desk, caller: Made, set_policy: Callable[..., None]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -232,3 +233,58 @@ def test_the_private_file_must_be_private(tmp_path: Path) -> None:
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError):
         private_environment(path)
+
+
+@pytest.mark.requirement("S-008", "S-009", "S-024", "S-025", "S-026", "S-027", "S-028", "S-029", "S-018", "S-019")
+def test_cognee_is_started_with_every_switch_or_not_at_all(tmp_path: Path) -> None:
+    from memoranda.manager.guard import SWITCHES, Refused, check_switches
+    from memoranda.manager.kinds import environment as told
+
+    given = told(cognee(), tmp_path, dict.fromkeys(SECRETS["cognee"], "a-secret-value"), "", "")
+    check_switches("cognee", given)
+    assert given["ALLOW_HTTP_REQUESTS"] == given["ALLOW_CYPHER_QUERY"] == given["RUNTIME__DLTHUB_TELEMETRY"] == "false"
+    named = ("TELEMETRY_DISABLED", "HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "TRANSFORMERS_OFFLINE", "DO_NOT_TRACK")
+    assert all(given[name] == "1" for name in named)
+    for name, wanted in SWITCHES["cognee"].items():
+        for value in ("", *(() if wanted == "*" else ("0", "maybe"))):
+            with pytest.raises(Refused, match=name):
+                check_switches("cognee", {**given, name: value})
+
+
+@pytest.mark.requirement("S-006")
+def test_the_first_administrator_is_made_before_anything_listens() -> None:
+    import asyncio
+    import json
+
+    from memoranda.manager.guard import Guard
+
+    told: list[str] = []
+    users: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            return
+        path, body = scope["path"], (await receive())["body"]
+        status, answer = 401, {}
+        if path == "/auth/setup-status":
+            status, answer = 200, {"needsSetup": not users}
+        elif path == "/auth/register":
+            told.append("registered")
+            users.append(json.loads(body)["email"])
+            status = 200
+        elif path == "/auth/login":
+            status = 200 if users else 401
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+
+    async def receive() -> Any:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Any) -> None:
+        told.append(message["type"])
+
+    own = {"ADMIN_EMAIL": ADMINISTRATOR, "ADMIN_PASSWORD": "a-long-password"}
+    asyncio.run(Guard("mem0", app, own)({"type": "lifespan"}, receive, send))
+    assert told == ["registered", "lifespan.startup.complete"] and users == [ADMINISTRATOR]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,10 @@ def start(root: Path, keys: Keys, name: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+def written(home: Path) -> int:
+    return sum(1 for _ in (home / "memory" / "notes").rglob("*.md"))
+
+
 def test_writers_and_readers_in_other_processes_go_on(space: Space, context: Context, keys: Keys, home: Path) -> None:
     secrets = [note(context, space, TEXT.replace("team", f"team {n}")) for n in range(3)]
     kept = note(context, space, "Acme renewed for 24 months.")
@@ -66,7 +71,8 @@ def test_writers_and_readers_in_other_processes_go_on(space: Space, context: Con
         for other in others:
             assert other.stdout is not None and other.stdout.readline() == "ready\n"
         for secret in secrets:
-            time.sleep(0.3)
+            before = written(home)
+            until(lambda before=before: written(home) > before + 2)  # type: ignore[misc]
             done = space.one().repository.erase(context, blanks_of(space, context, secret.id), "asked for")
             assert done.id
     finally:
@@ -78,13 +84,19 @@ def test_writers_and_readers_in_other_processes_go_on(space: Space, context: Con
         lines = out.splitlines()
         assert lines[-1] == "done" and "LEAK" not in out
         said += lines[:-1]
-    assert len(said) > 20
+    assert len(said) > 6
     for uri in said:
         assert "number" in reading.read(context, space, uri).text
     assert reading.read(context, space, kept.uri).text.endswith("24 months.")
     space.close()
     assert places(home, RARE) == []
     assert_sound(home)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for it, however slow the machine is; what never comes is the test's own time-out."""
+    while not holds():
+        time.sleep(0.01)
 
 
 def test_threads_of_one_process_go_on(space: Space, context: Context, home: Path) -> None:
@@ -104,14 +116,15 @@ def test_threads_of_one_process_go_on(space: Space, context: Context, home: Path
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        time.sleep(0.2)
+        until(lambda: bool(trouble) or len(uris) > 2)
         space.one().repository.erase(context, blanks_of(space, context, secret.id), "asked for")
-        time.sleep(0.2)
+        before = len(uris)
+        until(lambda: bool(trouble) or len(uris) > before + 2)
     finally:
         stop.set()
         thread.join()
     assert trouble == []
-    assert len(uris) > 5
+    assert len(uris) > before + 2
     assert all("Number" in reading.read(context, space, uri).text for uri in uris)
     space.close()
     assert places(home, RARE) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from home.tools import assert_sound, note, texts
+from home.tools import assert_sound, git, note, texts
 from memoranda.context import Context
 from memoranda.home.keys import Keys
 from memoranda.notes.journal import parse_journal
@@ -33,6 +33,21 @@ def test_each_of_two_writers_keeps_to_a_sheet_and_nobody_loses_an_entry(home: Pa
         assert entries(home) == {first: [f"one {n}" for n in range(4)], second: [f"two {n}" for n in range(4)]}
         note(context, one, "a note")
         assert "a note" in texts(context, two).values()
+    assert_sound(home)
+
+
+def test_a_sheet_that_a_person_went_back_behind_is_not_in_the_way(home: Path, keys: Keys) -> None:
+    """It stands there, and no commit and no record knows it: the next entry begins another one."""
+    context = Context(user="dana", agent="cleo")
+    with Space(context, keys, home, None) as space:
+        left = sheet_of(context, space, "one")
+        assert space.one().repository.flush() is None
+    git(home, "reset", "--quiet", "--mixed", "HEAD~1")
+    with Space(context, keys, home, None) as space:
+        fresh = sheet_of(context, space, "two")
+        assert fresh != left
+        space.one().refresh(context)  # and it is taken in as an edit
+    assert entries(home) == {left: ["one"], fresh: ["two"]}
     assert_sound(home)
 
 

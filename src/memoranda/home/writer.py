@@ -203,11 +203,17 @@ class Writer:
         """False for a file of the branch while a person has a merge, a rebase or the like under way.
 
         Git would stumble over its change, and refuse to go on; a file that it does not know yet is in nobody's way.
+        Nor is a file continued that nobody has put on record: a person went back to a commit before it.
         """
+        if path != self._open[0] and self._contents.worktree.exists(path) and not self._is_known(path):
+            return False
         if self._activity.at_rest():
             return True
         commit = self._contents.store.refs.head_commit()
         return commit is None or self._contents.blob_at(commit, path) is None
+
+    def _is_known(self, path: str) -> bool:
+        return self._contents.known(self._contents.snapshot())(path) is not None
 
     def appending(self, path: str, data: bytes) -> Appending:
         """What appending `data` to `path` will make of it; only inside the `build` of a `write`."""

@@ -121,4 +121,4 @@ def test_a_key_that_was_sealed_under_another_secret_opens_for_nobody(node: Node,
     for _, _, key, _ in keys.all():
         assert all(key not in row[0] for row in sealed)
     with pytest.raises(MemorandaError, match="sealed under another secret"):
-        type(keys)(PostgresStore(node.database, "acme", 1), b"another secret of somebody else", node.folder).all()
+        type(keys)(PostgresStore(node.database, "acme", 1), (b"another secret of somebody else",), node.folder).all()

@@ -11,7 +11,7 @@ from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
 from memoranda.engines.homes import Homes
 from memoranda.engines.shelves import PostgresShelf
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 
 SECRET = b"the secret of all nodes of a test"
 

@@ -16,7 +16,7 @@ from memoranda.engines.outside import Outside
 from memoranda.engines.records import Records
 from memoranda.governance.credentials import Secret as Key
 from memoranda.home.keys import Keys
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 from memoranda.trust.envelope import Envelope
 
 

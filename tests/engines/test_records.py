@@ -15,7 +15,7 @@ from memoranda.engines.foreign import Words, standings
 from memoranda.engines.records import Record, Records, due_at, moment
 from memoranda.errors import ChainConflict
 from memoranda.home.keys import Keys
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 from memoranda.values import replace
 from tests.conftest import Clock
 

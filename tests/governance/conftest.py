@@ -12,7 +12,8 @@ from memoranda.engines.contract import InstanceDeclaration
 from memoranda.governance.instances import Instances
 from memoranda.governance.policies import Policies
 from memoranda.governance.registry import Registry
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
+from memoranda.state.opening import open_database
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

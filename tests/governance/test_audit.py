@@ -20,7 +20,8 @@ from memoranda.governance.sinks import Sink, open_sink
 from memoranda.governance.verifying import verify
 from memoranda.home.keys import Keys
 from memoranda.state import tables
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
+from memoranda.state.opening import open_database
 from memoranda.values import replace
 from tests.conftest import Clock
 
@@ -165,7 +166,7 @@ from pathlib import Path
 from memoranda.context import Context
 from memoranda.governance.audit import Audit, AuditEvent
 from memoranda.home.keys import Keys
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 url, folder, then = sys.argv[1:]
 context = Context()
 audit = Audit(context, open_database(url), Keys(Path(folder) / "keys"))

@@ -11,7 +11,7 @@ from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.governance.instances import Instances
 from memoranda.governance.policies import Policies, parsed
 from memoranda.governance.registry import Registry
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 
 KEY = CredentialBody(credential_ref="openbao://secret/tenants/acme/mem0#api_key")
 

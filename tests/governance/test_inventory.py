@@ -14,7 +14,8 @@ from memoranda.errors import ConfigRefused, Conflict, NotFound
 from memoranda.governance.instances import Instances
 from memoranda.governance.inventory import Inventory
 from memoranda.governance.registry import Registry
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
+from memoranda.state.opening import open_database
 
 ONE = '[[instances]]\nid = "{id}"\nprovider = "mem0"\nbase_url = "https://{host}:8000"\n'
 DEDICATED = ONE + 'tenant_id = "acme"\nmanager_cluster = "c1"\nmanager_service = "mem0-acme"\n'

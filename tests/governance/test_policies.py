@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput, NotFound, PreconditionFailed
 from memoranda.governance.instances import Instances
 from memoranda.governance.policies import ENGINE_CHANGE, SHARE, Floor, Policies, audited, bounded, parsed
 from memoranda.governance.registry import Registry
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 
 
 @pytest.mark.requirement("P-079")

@@ -8,7 +8,8 @@ from memoranda.context import Context
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.governance.identity import Tokens
 from memoranda.governance.registry import Agent, Registry
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
+from memoranda.state.opening import open_database
 
 
 def test_an_agent_is_known_with_its_project_owner_and_organization(registry: Registry) -> None:

@@ -17,7 +17,8 @@ from memoranda.context import Context
 from memoranda.errors import InvalidInput, NotFound, Unauthenticated
 from memoranda.governance.identity import Identity, Tokens
 from memoranda.governance.registry import Registry
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
+from memoranda.state.opening import open_database
 from tests.conftest import Clock
 
 from .meddling import everything_in
@@ -91,7 +92,7 @@ def test_a_token_revoked_by_another_process_is_not_known_from_then_on(
     token_id, secret = tokens.issue(context, "acme", "ana")
     tokens.authenticate(context, secret)
     code = (
-        "from memoranda.context import Context; from memoranda.state.database import open_database\n"
+        "from memoranda.context import Context; from memoranda.state.opening import open_database\n"
         "from memoranda.governance.identity import Tokens\n"
         f"with open_database({url!r}) as db: Tokens(db).revoke(Context(), 'acme', {token_id!r})"
     )

@@ -52,7 +52,7 @@ def test_what_another_process_takes_away_is_gone_at_once(state: Database, url: s
     program = (
         "import sys; from memoranda.governance.relations import EmbeddedRelations, Tuple;"
         "from memoranda.governance.tuples import StoredTuples;"
-        "from memoranda.state.database import open_database;"
+        "from memoranda.state.opening import open_database;"
         f"EmbeddedRelations(StoredTuples(open_database(sys.argv[1]))).write(remove=[{BOB!r}])"
     )
     subprocess.run([sys.executable, "-c", program, url], check=True)

@@ -21,7 +21,8 @@ from memoranda.home.postgres.moving import Target, to_folder, to_postgres
 from memoranda.home.postgres.store import PostgresStore
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.space import Space
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
+from memoranda.state.opening import open_database
 from tests.postgres import Urls
 
 

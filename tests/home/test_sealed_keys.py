@@ -9,7 +9,8 @@ import pytest
 from memoranda.engines.shelves import PostgresShelf
 from memoranda.errors import HomeDamaged
 from memoranda.home.postgres.keys import SealedKeys
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
+from memoranda.state.opening import open_database
 from tests.postgres import Urls
 
 OLD, NEW = b"the secret that every node has until today", b"the secret that every node has from today on"

@@ -21,7 +21,7 @@ from memoranda.home.postgres.node import node_layout
 from memoranda.home.postgres.places import make_place
 from memoranda.home.postgres.store import PostgresStore
 from memoranda.home.store import RefMove
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 
 MAIN = "refs/heads/main"
 Store = DiskStore | PostgresStore

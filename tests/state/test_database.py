@@ -18,7 +18,8 @@ from sqlalchemy import select, text
 
 from memoranda.errors import ComponentUnavailable, ConfigRefused, Conflict
 from memoranda.state import tables
-from memoranda.state.database import Remembered, open_database
+from memoranda.state.database import Remembered
+from memoranda.state.opening import open_database
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def url(request: pytest.FixtureRequest, file_url: str) -> str:
 
 def _elsewhere(url: str, code: str) -> None:
     """Runs `code` with `db` open in another process."""
-    body = f"from memoranda.state.database import open_database\nwith open_database({url!r}) as db:\n"
+    body = f"from memoranda.state.opening import open_database\nwith open_database({url!r}) as db:\n"
     subprocess.run([sys.executable, "-c", body + "".join(f"    {line}\n" for line in code.splitlines())], check=True)
 
 
@@ -110,7 +111,7 @@ def test_a_file_that_is_no_database_is_said_to_be_unreadable(file_url: str, tmp_
 
 
 def test_several_processes_open_a_new_state_at_once(url: str) -> None:
-    code = f"from memoranda.state.database import open_database as o; o({url!r}).close()"
+    code = f"from memoranda.state.opening import open_database as o; o({url!r}).close()"
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
     assert [one.wait() for one in running] == [0, 0, 0, 0]
 

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from memoranda.state import tables
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 from memoranda.state.postgres import PostgresDatabase
 from tests.postgres import OWNER, Urls, connect
 

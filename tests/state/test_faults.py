@@ -18,7 +18,8 @@ from memoranda.governance.audit import Audit, AuditEvent
 from memoranda.governance.verifying import verify
 from memoranda.home.keys import Keys
 from memoranda.state import tables
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
+from memoranda.state.opening import open_database
 from memoranda.state.postgres import PostgresDatabase
 from memoranda.values import replace
 from tests.postgres import SERVICE, Server, Urls, connect, fresh, own_server

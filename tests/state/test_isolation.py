@@ -11,7 +11,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from memoranda.errors import ComponentUnavailable, ConfigRefused, Conflict
 from memoranda.state import tables
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 from memoranda.state.postgres import PostgresDatabase, upgrade_as_owner
 from tests.postgres import OWNER, SERVICE, Urls, connect
 

@@ -15,9 +15,10 @@ from sqlalchemy.engine import Connection
 
 from memoranda.errors import ConfigRefused
 from memoranda.state import migrations, tables
-from memoranda.state.database import Database, open_database
+from memoranda.state.database import Database
 from memoranda.state.isolation import SCHEMA
 from memoranda.state.migrating import upgrade
+from memoranda.state.opening import open_database
 from memoranda.state.postgres import upgrade_as_owner
 from tests.postgres import Urls, connect
 

@@ -33,7 +33,7 @@ from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.store import PostgresStore
 from memoranda.service.desk import Desk
 from memoranda.service.reaching import Engines, Maker
-from memoranda.state.database import open_database
+from memoranda.state.opening import open_database
 from memoranda.state.tables import PLATFORM
 
 # How the engine of each provider is made.

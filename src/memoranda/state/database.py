@@ -14,41 +14,15 @@ from typing import Any, Self
 
 from sqlalchemy import Table, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, SQLAlchemyError
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from memoranda.errors import ComponentUnavailable, ConfigRefused, Conflict, InvalidInput
 from memoranda.state import tables
 
 
-def open_database(url: str) -> Database:
-    """Opens the state at `sqlite:///path` or `postgresql+psycopg://role:password@host/database`.
-
-    A file is made when it is not there, and its tables are brought to this version's; on PostgreSQL the owner of the
-    tables does that (`memoranda db upgrade`).
-
-    ConfigRefused when the URL names no database that can be used, one that a newer version has written, or a role that
-    could see past its tenant; ComponentUnavailable when it cannot be reached.
-    """
-    try:
-        parsed = make_url(url)
-    except ArgumentError:
-        raise refused("The state's database is not a URL that can be read.") from None
-    if parsed.drivername == "postgresql+psycopg":
-        from memoranda.state.postgres import PostgresDatabase
-
-        return PostgresDatabase(parsed)
-    if parsed.get_backend_name() != "sqlite":
-        raise refused(f"The state cannot lie in {parsed.drivername!r} in this version.")
-    if not parsed.database or parsed.database.startswith((":", "file:")):
-        raise refused("The state needs a file that outlives the process.")
-    from memoranda.state.sqlite import SqliteDatabase
-
-    return SqliteDatabase(parsed.set(drivername="sqlite+pysqlite"))
-
-
 class Database(ABC):
-    """The state, shared by all threads of a process; made by `open_database`."""
+    """The state, shared by all threads of a process; made by `opening.open_database`."""
 
     @abstractmethod
     def begin(self, tenant: str | None = None, *, durable: bool = True) -> AbstractContextManager[Connection]:

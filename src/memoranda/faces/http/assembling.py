@@ -83,7 +83,7 @@ def upgrade(config: Config, owner: str) -> str:
     """
     if not config.database_credential:
         from memoranda.service.opening import state_url
-        from memoranda.state.database import open_database
+        from memoranda.state.opening import open_database
         from memoranda.state.tables import HEAD
 
         open_database(state_url(config.data, config.database_url)).close()

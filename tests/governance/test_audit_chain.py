@@ -271,6 +271,14 @@ def test_what_was_read_becomes_durable_by_itself(context: Context, state: Databa
             pytest.fail("nobody synced it")
 
 
+def test_a_tip_that_is_just_being_made_is_no_finding_and_an_emptied_one_is(written: Audit, keys: Keys) -> None:
+    tip = sorted(tips_of(keys).iterdir())[0]
+    (tip.parent / "chn_0000000000000000").touch()  # its process has made the file, and no line yet
+    assert verify(written.database, keys).findings == ()
+    tip.write_bytes(b"")
+    assert [(one.what, one.chain) for one in verify(written.database, keys).findings] == [("tip", tip.name)]
+
+
 def test_a_tip_that_somebody_wrote_is_no_tip(written: Audit, keys: Keys) -> None:
     tip = sorted(tips_of(keys).iterdir())[0]
     tip.write_text(f"{1:020d} {1:020d} {'0' * 32} {'0' * 32}\n")

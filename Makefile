@@ -143,7 +143,7 @@ bench-serve: $(VENV)/dev.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench serve
 
 bench-recall: $(VENV)/bench.stamp $(VENV)/package.stamp
-	@$(BIN)/python -m bench finding french background recall million peers
+	@$(BIN)/python -m bench finding french background recall under_load million peers
 
 format: $(VENV)/dev.stamp
 	@$(BIN)/ruff check --fix .

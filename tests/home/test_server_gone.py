@@ -61,7 +61,8 @@ def test_connections_that_are_cut_under_writers_lose_nothing_acknowledged(
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for thread in threads:
         thread.start()
-    cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'memoranda_test_service'"
+    cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database()"
+    cut += " AND usename = 'memoranda_test_service'"  # other tests are in other databases of this server
     with connect(postgres.superuser) as connection:
         for _ in range(12):
             before = len(kept)

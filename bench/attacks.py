@@ -28,7 +28,8 @@ from memoranda.operations.automatic import write_memory
 from memoranda.operations.importing import import_folder
 from memoranda.operations.journal_import import import_journal
 from memoranda.operations.loading import automatic_context
-from memoranda.operations.recalling import View, recall
+from memoranda.operations.presenting import View
+from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide
 from memoranda.operations.space import Space

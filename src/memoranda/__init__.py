@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from memoranda.faces.python import Session as Session
     from memoranda.operations.forgetting import Forgotten as Forgotten
     from memoranda.operations.journaling import Appended as Appended
-    from memoranda.operations.reading import Reading as Reading
-    from memoranda.operations.recalling import Budget as Budget
-    from memoranda.operations.recalling import Coverage as Coverage
-    from memoranda.operations.recalling import Item as Item
-    from memoranda.operations.recalling import View as View
+    from memoranda.operations.presenting import Budget as Budget
+    from memoranda.operations.presenting import Coverage as Coverage
+    from memoranda.operations.presenting import Item as Item
+    from memoranda.operations.presenting import Reading as Reading
+    from memoranda.operations.presenting import View as View
     from memoranda.operations.remembering import Remembered as Remembered
 
 __version__ = "0.1.0"
@@ -32,11 +32,11 @@ __version__ = "0.1.0"
 _PLACES = {
     "Home": "memoranda.faces.python",
     "Session": "memoranda.faces.python",
-    "View": "memoranda.operations.recalling",
-    "Item": "memoranda.operations.recalling",
-    "Coverage": "memoranda.operations.recalling",
-    "Budget": "memoranda.operations.recalling",
-    "Reading": "memoranda.operations.reading",
+    "View": "memoranda.operations.presenting",
+    "Item": "memoranda.operations.presenting",
+    "Coverage": "memoranda.operations.presenting",
+    "Budget": "memoranda.operations.presenting",
+    "Reading": "memoranda.operations.presenting",
     "Remembered": "memoranda.operations.remembering",
     "Appended": "memoranda.operations.journaling",
     "Forgotten": "memoranda.operations.forgetting",

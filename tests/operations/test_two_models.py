@@ -16,7 +16,8 @@ from memoranda.index.endpoints import Endpoint
 from memoranda.index.recipes import find_recipe, server_of
 from memoranda.operations.goldens import golden_add
 from memoranda.operations.journaling import Turn, append_many
-from memoranda.operations.recalling import View, recall
+from memoranda.operations.presenting import View
+from memoranda.operations.recalling import recall
 from memoranda.operations.recipes import index_add, index_promote
 from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.space import Space

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from memoranda.context import Context
 from memoranda.operations.journaling import Turn, append_many
-from memoranda.operations.recalling import Item, recall
+from memoranda.operations.presenting import Item
+from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide
 from memoranda.operations.space import Space

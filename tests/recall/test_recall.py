@@ -20,7 +20,8 @@ from memoranda.home.keys import Keys
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations import goldens
 from memoranda.operations.journaling import Turn, append, append_many
-from memoranda.operations.recalling import View, recall
+from memoranda.operations.presenting import View
+from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, Remembered, remember, update
 from memoranda.operations.space import Space
 from memoranda.recall.view import Piece, fit

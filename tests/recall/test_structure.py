@@ -11,7 +11,8 @@ from memoranda.index.embedding.static import installed
 from memoranda.index.structure import edges_of, neighbours
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.journaling import Turn, append_many
-from memoranda.operations.recalling import Item, View, recall
+from memoranda.operations.presenting import Item, View
+from memoranda.operations.recalling import recall
 from memoranda.operations.recipes import index_add, index_retire, index_try
 from memoranda.operations.remembering import NewNote, Remembered, remember, update
 from memoranda.operations.space import Space

@@ -19,7 +19,8 @@ from memoranda.operations.automatic import write_memory
 from memoranda.operations.journaling import Appended, Turn, append
 from memoranda.operations.loading import automatic_context
 from memoranda.operations.open_home import OpenHome
-from memoranda.operations.recalling import View, recall
+from memoranda.operations.presenting import View
+from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, Remembered, remember
 from memoranda.operations.reviewing import Waiting, decide, show
 from memoranda.operations.space import Space

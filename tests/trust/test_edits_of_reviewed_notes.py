@@ -7,8 +7,8 @@ from datetime import datetime
 
 import pytest
 
+from memoranda.operations.presenting import Item
 from memoranda.operations.reading import read
-from memoranda.operations.recalling import Item
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.session_desk import session_taint
 from memoranda.trust.contested import contests

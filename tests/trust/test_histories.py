@@ -36,8 +36,9 @@ from memoranda.errors import ChainConflict, Conflict, InvalidInput, NotFound, Re
 from memoranda.notes.ids import blob_id
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.journaling import Turn, append
+from memoranda.operations.presenting import Item
 from memoranda.operations.reading import read
-from memoranda.operations.recalling import Item, recall
+from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide
 from memoranda.operations.session_desk import session_fresh, session_taint

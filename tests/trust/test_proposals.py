@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoranda.operations.loading import automatic_context
-from memoranda.operations.recalling import Item
+from memoranda.operations.presenting import Item
 from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.reviewing import decide
 from memoranda.operations.session_desk import session_taint

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from memoranda.index.rows import NoteRow
 from memoranda.notes.model import read_note
 from memoranda.notes.pointers import parse_pointer
-from memoranda.operations import recalling
+from memoranda.operations import presenting
 from memoranda.operations.open_home import OpenHome
 from memoranda.values import replace
 
@@ -28,7 +28,7 @@ def rows_apart(home: OpenHome, rows: Sequence[NoteRow]) -> list[NoteRow]:
     return found
 
 
-def read_apart(home: OpenHome, items: Sequence[recalling.Item]) -> list[recalling.Item]:
+def read_apart(home: OpenHome, items: Sequence[presenting.Item]) -> list[presenting.Item]:
     """What a recall found, as `rows_apart`; of an excerpt, the note that it is from is there and says so."""
     blobs = [parse_pointer(item.uri).rev or "" for item in items]
     told = home.repository.guarded(blobs)

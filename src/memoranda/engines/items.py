@@ -17,7 +17,7 @@ from memoranda.notes.belonging import belongs_to
 from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
 from memoranda.notes.times import format_instant
-from memoranda.operations import recalling
+from memoranda.operations import presenting
 from memoranda.operations.listing import time_or_none
 from memoranda.operations.open_home import OpenHome
 from memoranda.trust.standing import believed, trust_of
@@ -71,7 +71,7 @@ def _facts(
 
 
 def scored_of(
-    home: OpenHome, items: Sequence[recalling.Item], engine: str, places: Mapping[str, Place], now: datetime
+    home: OpenHome, items: Sequence[presenting.Item], engine: str, places: Mapping[str, Place], now: datetime
 ) -> dict[str, ScoredItem]:
     """What a recall found in one Home, by id; without what was taken away since."""
     with home.indexes.lock:

@@ -29,8 +29,9 @@ from memoranda.notes.ids import new_id
 from memoranda.notes.times import parse_instant
 from memoranda.operations.forgetting import Forgotten, Selection, forget
 from memoranda.operations.journaling import Appended, Turn, append
-from memoranda.operations.reading import Reading, read
-from memoranda.operations.recalling import View, recall
+from memoranda.operations.presenting import Reading, View
+from memoranda.operations.reading import read
+from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, Remembered, remember, update
 from memoranda.operations.space import Space
 from memoranda.values import replace

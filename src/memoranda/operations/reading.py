@@ -20,6 +20,7 @@ from memoranda.operations.forgotten import refuse_gone, without_forgotten
 from memoranda.operations.meeting import meet
 from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.presenting import Reading
 from memoranda.operations.space import Space
 from memoranda.operations.stamping import taint_of_sources
 from memoranda.recall.page import verdict_on
@@ -28,48 +29,6 @@ from memoranda.trust.standing import Trust, believed, trust_of
 from memoranda.values import dataclass, replace
 
 VIEWS = ("full", "section", "lines", "outline", "pointer")
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What was read: `view` is the form that fitted the budget, which may be shorter than the one asked for.
-
-    `uri` names the bytes that were read; a secret in them that Git brought in and nobody has allowed is not in `text`,
-    its kind stands there (`[password]`). `first` and `last` the lines shown (from 1), `tokens` what the text costs,
-    `truncated` whether a shorter form than asked for was given, `superseded_by` what holds now instead, if anything.
-
-    `text` is the words themselves, `envelope` the same between markers of their own for a model, `str(reading)` the
-    whole answer in words for one. `suspicious` says what the injection filter doubts in the text, `blocked` why it
-    shows none of it to anybody but a person at a terminal; both are stable codes.
-    """
-
-    uri: str
-    view: str
-    text: str
-    first: int
-    last: int
-    tokens: int
-    truncated: bool
-    path: str
-    home: str
-    id: str | None = None
-    superseded_by: tuple[str, ...] = ()
-    suspicious: tuple[str, ...] = ()
-    blocked: tuple[str, ...] = ()
-    envelope: str = ""
-
-    def __str__(self) -> str:
-        from memoranda.operations.presenting import reading_text
-
-        return reading_text(self)
-
-    def json(self) -> dict[str, object]:
-        return {
-            "uri": self.uri, "view": self.view, "text": self.text, "first": self.first, "last": self.last,
-            "tokens": self.tokens, "truncated": self.truncated, "path": self.path, "home": self.home, "id": self.id,
-            "superseded_by": list(self.superseded_by), "suspicious": list(self.suspicious),
-            "blocked": list(self.blocked),
-        }  # fmt: skip
 
 
 def read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
@@ -15,192 +15,19 @@ from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.asking import PLACES, TOP, recall_home
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, known_words, pass_guards
+from memoranda.operations.presenting import Budget, Coverage, Item, Pointed, View, enveloped
 from memoranda.operations.space import Space
 from memoranda.recall.explaining import placed_by_score
 from memoranda.recall.items import Found
 from memoranda.recall.page import Placed, fill
-from memoranda.recall.ranking import Ranked, account
 from memoranda.recall.view import MANY, how_many
 from memoranda.trust.labels import is_private
-from memoranda.values import dataclass, field, replace
+from memoranda.values import replace
 
 BUDGET = 2000
 _MOST = 1000
 _MOST_WITHHELD = 3
 _QUERY_LIMIT = 20_000  # characters
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing recalled. The attributes bear the names of the JSON; times are RFC 3339 texts ending in Z.
-
-    `view` says in which form `text` fits the budget: full, excerpt, outline or pointer. `uri` leads to the exact lines.
-    `state` is current, ended, future, superseded, or passage for a journal passage; `trust` is reviewed, unreviewed,
-    contested, unclaimed or quarantined. `home` is the Home it comes from; `contested_by` names the notes
-    that contradict it, `proposed_by` those that would take the place of this reviewed one and wait for their review:
-    its own id for an edit of it. Where there are any of either it is `contested`. `suspicious` says what the
-    injection filter doubts in it, as stable codes.
-
-    `text` is the words themselves, `envelope` the same between markers of their own, with source and labels beside
-    them: that is what a model is given. It is empty where no words of the item fit.
-    """
-
-    id: str
-    uri: str
-    kind: str
-    subject: str | None
-    scope: str | None
-    view: str
-    text: str
-    score: float
-    ranked: Ranked
-    by_score: int
-    sources: tuple[str, ...]
-    reviewed: bool
-    taint: tuple[str, ...]
-    valid_from: str | None
-    valid_to: str | None
-    recorded_at: str | None
-    supersedes: tuple[str, ...]
-    superseded_by: tuple[str, ...]
-    state: str
-    trust: str
-    origin: str
-    home: str
-    speaker: str | None = None
-    session: str | None = None
-    contested_by: tuple[str, ...] = ()
-    proposed_by: tuple[str, ...] = ()
-    suspicious: tuple[str, ...] = ()
-    words: str | Callable[[Item], str] = field(default="", compare=False)
-
-    @property
-    def why(self) -> dict[str, object]:
-        """What made the score, see `recall.explaining`; `by_score` is the place by it alone."""
-        return {**account(self.ranked), "by_score": self.by_score}
-
-    @property
-    def envelope(self) -> str:
-        return self.words if isinstance(self.words, str) else self.words(self)
-
-    def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
-        """What is carried elsewhere has its envelope, and not the key by which it was made."""
-        return Item, (*(getattr(self, name) for name in self.__match_args__[:-1]), self.envelope)
-
-    @property
-    def contested(self) -> bool:
-        return bool(self.contested_by or self.proposed_by)
-
-    def doubts(self) -> Iterator[str]:
-        """Why it is contested, in words."""
-        if self.contested_by:
-            own = (
-                "what was reviewed of it" if self.trust in ("contested", "quarantined") else "another file with its id"
-            )
-            yield f"contested by {_listed(self, self.contested_by, own)}, and nobody has decided"
-        if self.proposed_by:
-            wait = "waits" if len(self.proposed_by) == 1 else "wait"
-            newer = _listed(self, self.proposed_by, "an edit of it")
-            yield f"contested: {newer} would take its place and {wait} for a review; until then this one counts"
-
-    def json(self) -> dict[str, object]:
-        return {
-            "id": self.id, "uri": self.uri, "kind": self.kind, "subject": self.subject, "scope": self.scope,
-            "view": self.view, "text": self.text, "score": self.score, "why": self.why, "sources": list(self.sources),
-            "reviewed": self.reviewed, "contested": self.contested, "taint": list(self.taint),
-            "valid_from": self.valid_from, "valid_to": self.valid_to, "recorded_at": self.recorded_at,
-            "supersedes": list(self.supersedes), "superseded_by": list(self.superseded_by), "state": self.state,
-            "trust": self.trust, "origin": self.origin, "home": self.home, "speaker": self.speaker,
-            "session": self.session, "contested_by": list(self.contested_by), "proposed_by": list(self.proposed_by),
-            "suspicious": list(self.suspicious),
-        }  # fmt: skip
-
-
-def _listed(item: Item, ids: Sequence[str], own: str) -> str:
-    return " and ".join(", ".join(own if other == item.id else other for other in ids).rsplit(", ", 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Pointed:
-    """A pointer to something withheld: id, kind, time and the schemes of its sources; none of its words."""
-
-    id: str
-    kind: str
-    at: str
-    schemes: tuple[str, ...]
-    home: str
-
-    def json(self) -> dict[str, object]:
-        return {
-            "id": self.id, "kind": self.kind, "at": self.at, "schemes": list(self.schemes), "home": self.home,
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """What a recall looked at: how many notes and journal entries, at which commit (of the nearest Home), which
-    indexes; `more` counts what ranked but had no place; `homes` says the same for each Home.
-
-    `withheld` points to what is quarantined or external, at most three, for a session that has met nothing of the kind:
-    reading one of them is a call of its own, and taints the session. `blocked` counts what the injection filter left
-    out; only to a person at a terminal it leaves nothing out.
-    """
-
-    notes: int
-    journal: int
-    commit: str | None
-    indexes: tuple[str, ...]
-    more: int
-    homes: tuple[dict[str, object], ...]
-    notices: tuple[str, ...]
-    withheld: tuple[Pointed, ...] = ()
-    blocked: int = 0
-
-    def json(self) -> dict[str, object]:
-        return {
-            "notes": self.notes, "journal": self.journal, "commit": self.commit, "indexes": list(self.indexes),
-            "more": self.more, "homes": list(self.homes), "notices": list(self.notices),
-            "withheld": [pointed.json() for pointed in self.withheld], "blocked": self.blocked,
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Tokens: how many there were and how many the items cost, their labels included."""
-
-    limit: int
-    used: int
-
-    def json(self) -> dict[str, int]:
-        return {"limit": self.limit, "used": self.used}
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The answer to a recall: items best first, what was covered, and the budget.
-
-    `text`, which is also `str(view)`, is the whole answer in words for a model, each item in its envelope.
-    """
-
-    query: str
-    items: tuple[Item, ...]
-    coverage: Coverage
-    budget: Budget
-
-    @property
-    def text(self) -> str:
-        from memoranda.operations.presenting import view_text
-
-        return view_text(self)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def json(self) -> dict[str, object]:
-        return {
-            "query": self.query, "items": [item.json() for item in self.items], "coverage": self.coverage.json(),
-            "budget": self.budget.json(),
-        }  # fmt: skip
 
 
 def recall(
@@ -314,8 +141,6 @@ def _words(text: str) -> set[str]:
 
 def _item(home: OpenHome, item: Found, placed: Placed, by_score: int) -> Item:
     """One item as it is shown; `by_score` is its place by score alone, while a reviewed note keeps its place."""
-    from memoranda.operations.presenting import enveloped
-
     form = placed.form
     whole = form.view in ("full", "outline", "pointer") and item.kind != "journal"
     uri = written(home.name, item.path, item.blob, *(() if whole else (form.first, form.last)))

@@ -17,7 +17,8 @@ from memoranda.operations.asking import TOP
 from memoranda.operations.goldens import golden_run
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.pipeline import Call, pass_guards
-from memoranda.operations.recalling import BUDGET, View, recall
+from memoranda.operations.presenting import View
+from memoranda.operations.recalling import BUDGET, recall
 from memoranda.operations.recipe_upkeep import golden_questions, record_test, run_recipe
 from memoranda.operations.space import Space, embedder_setting
 from memoranda.values import dataclass, replace

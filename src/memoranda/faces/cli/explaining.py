@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoranda.operations.recalling import Item, View
+    from memoranda.operations.presenting import Item, View
 
 _BESIDE = 6  # items beside each other, so that a table fits 80 columns
 _CELL = 11

@@ -10,7 +10,7 @@ from memoranda.faces.cli.frame import Command, Frame, Parser, a_time, counted, w
 from memoranda.faces.cli.listing import filter_options
 
 if TYPE_CHECKING:
-    from memoranda.operations.recalling import Item, View
+    from memoranda.operations.presenting import Item, View
 
 _BUDGET = 2000
 _SOURCES = 3  # that are printed of one item; --json has all

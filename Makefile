@@ -21,7 +21,7 @@ heading = @printf '\n== %s ==\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test test-engines bench bench-recall bench-serve lint format contract clean pins
+.PHONY: help demo serve test test-engines bench bench-recall bench-serve bench-postgres lint format contract clean pins
 
 help:
 	@echo 'make demo     set up, open the example Home, remember something and recall it'
@@ -31,6 +31,7 @@ help:
 	@echo 'make bench    measure, and print a table'
 	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (two hours)'
 	@echo 'make bench-serve   what the service costs: guards, HTTP, a thousand tenants (half an hour)'
+	@echo 'make bench-postgres  what Homes on PostgreSQL cost beside folders and plain rows (half an hour the first time)'
 	@echo 'make lint     only the quick checks: style, types, the floors'
 	@echo 'make format   put the source into the shape that the checks expect'
 	@echo 'make contract write the schema of the contract again, after a change of its types'
@@ -141,6 +142,9 @@ bench: $(VENV)/bench.stamp $(VENV)/package.stamp
 
 bench-serve: $(VENV)/dev.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench serve
+
+bench-postgres: $(VENV)/dev.stamp $(VENV)/package.stamp
+	@$(BIN)/python -m bench postgres
 
 bench-recall: $(VENV)/bench.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench finding french background recall under_load million peers

@@ -21,6 +21,7 @@ ROWS = (
     "recall",
     "under_load",
     "serve",
+    "postgres",
     "engines",
     "cognee",
     "remember",
@@ -39,7 +40,7 @@ ROWS = (
     "injection",
     "poison",
 )
-SELDOM = ("million", "serve", "background")  # half an hour, and 5 GB or a model: only when they are named
+SELDOM = ("million", "serve", "postgres", "background")  # half an hour, and 5 GB or a model: only when they are named
 
 
 def main(arguments: list[str] | None = None) -> int:

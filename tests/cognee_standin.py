@@ -317,6 +317,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.cognee = cognee
         self.says: list[tuple[str, Any]] = []
+        self.always: Any = None  # the fault of every request from now on
         self.gone = False  # open connections are dropped
 
     @property
@@ -337,6 +338,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if self.server.always is not None:
+            return self._wrong(self.server.always)
         fault = next((one for one in self.server.says if one[0] in self.path), None)
         if fault is not None:
             self.server.says.remove(fault)

@@ -2,22 +2,76 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
-from memoranda.engines.contract import Item, OperationContext, RecallRequest, RememberRequest, Scope, UpdateRequest
+from memoranda.engines.connection import Connection
+from memoranda.engines.contract import (
+    Dataset,
+    GraphFound,
+    GraphSearchRequest,
+    IngestRequest,
+    Item,
+    OperationContext,
+    RecallRequest,
+    RememberRequest,
+    Scope,
+    UpdateRequest,
+)
 from tests.engines.asking import asking
+
+PATIENCE = 150.0  # seconds that the graph of a few words may take
+
+
+def no_fault(fault: str | None) -> None:
+    raise NotImplementedError("nothing lies elsewhere that could fail")
 
 
 @dataclass
 class Subject:
-    """An engine under test; `sessions` is the builtin whose sessions count for it."""
+    """An engine under test. `provider` is what it announces itself as; `sessions` is the builtin whose sessions count
+    for it; `knowledge` the engine that has its documents, None where it keeps none.
+
+    Where something lies elsewhere, `breaks` makes that answer with a fault from now on (None: as it should again), and
+    `connections` lead there.
+    """
 
     name: str
     engine: Any
     sessions: Builtin
+    provider: str
+    knowledge: Any = None
+    breaks: Callable[[str | None], None] = no_fault
+    connections: tuple[Connection, ...] = field(default=())
+
+    @property
+    def keeps_memories(self) -> bool:
+        return "remember" in self.engine.document().capabilities.memory
+
+    # Whatever it keeps
+
+    def keep(self, context: Context, text: str, scope: Scope = "user", *, by: Any = None, **more: Any) -> str:
+        """Has the engine keep a text, as a memory or as a document, and returns the id of the item."""
+        if self.keeps_memories:
+            return self.remember(context, text, scope, by=by, **more).id
+        dataset = self.ingest(context, text, scope=scope, by=by, **more)
+        where = by or asking(writes=scope)
+        there = self.listed(context, where.model_copy(update={"reads": (where.writes,)}), limit=1000)
+        return next(item.id for item in there if self._in(where, item, dataset))
+
+    def _in(self, where: OperationContext, item: Item, dataset: Dataset) -> bool:
+        records = self.knowledge._outside.records
+        return bool(records.get(where.tenant, self.knowledge.instance, item.id).container == dataset.id)
+
+    def listed(self, context: Context, where: OperationContext | None = None, **more: Any) -> list[Item]:
+        told = {"scope": None, "limit": 50, "after": None, **more}
+        return list(self.engine.list(context, where or asking(), **told).items)
+
+    # Memories
 
     def remember(self, context: Context, text: str, scope: Scope = "user", *, by: Any = None, **more: Any) -> Item:
         where = by or asking(writes=scope)
@@ -39,6 +93,32 @@ class Subject:
     def get(self, context: Context, item_id: str, where: OperationContext | None = None, **more: Any) -> Item:
         return self.engine.get(context, where or asking(), item_id, **more)
 
-    def listed(self, context: Context, where: OperationContext | None = None, **more: Any) -> list[Item]:
+    # Knowledge
+
+    def ingest(
+        self, context: Context, *texts: str, scope: Scope = "user", by: OperationContext | None = None, **more: Any
+    ) -> Dataset:
+        where = by or asking(writes=scope)
+        return self.knowledge.ingest(context, where, IngestRequest(texts=texts, scope=scope, **more))
+
+    def datasets(self, context: Context, where: OperationContext | None = None, **more: Any) -> tuple[Dataset, ...]:
         told = {"scope": None, "limit": 50, "after": None, **more}
-        return list(self.engine.list(context, where or asking(), **told).items)
+        return self.knowledge.datasets(context, where or asking(), **told).items
+
+    def built(self, context: Context, *texts: str, **more: Any) -> Dataset:
+        """A dataset of these texts, once its graph is built."""
+        made = self.ingest(context, *texts, build_graph=True, **more)
+        return self.wait(context, made.id, more.get("by"))
+
+    def wait(self, context: Context, dataset_id: str, where: OperationContext | None = None) -> Dataset:
+        until = time.monotonic() + PATIENCE
+        while True:
+            (found,) = [one for one in self.datasets(context, where) if one.id == dataset_id]
+            if found.status != "building":
+                return found
+            assert time.monotonic() < until, found
+            time.sleep(0.2)
+
+    def search(self, context: Context, query: str, where: OperationContext | None = None, **more: Any) -> GraphFound:
+        asked = GraphSearchRequest(query=query, **more)
+        return self.knowledge.search_graph(context, where or asking(), asked)

@@ -14,7 +14,6 @@ from memoranda.errors import (
     ChainConflict,
     ConfirmationRequired,
     Conflict,
-    Forbidden,
     InvalidInput,
     LegalHold,
     NotFound,
@@ -27,6 +26,7 @@ from tests.conformance.subject import Subject
 from tests.conftest import Clock
 from tests.engines.asking import asking
 
+ENGINES = ("builtin", "hybrid", "mem0")
 SCOPES: tuple[Scope, ...] = ("user", "agent", "shared_agents", "project", "team", "organization", "global")
 OTHERS = {
     "another tenant": asking(tenant="globex"), "another project": asking(project="bank"),
@@ -37,14 +37,8 @@ OTHERS = {
 @pytest.mark.requirement("P-020", "P-030", "P-031")
 def test_it_announces_every_operation_on_memories_and_none_on_knowledge(subject: Subject) -> None:
     told = subject.engine.document()
-    assert told.provider == subject.name and told.engine_instance == subject.engine.instance
+    assert told.provider == subject.provider and told.engine_instance == subject.engine.instance
     assert told.capabilities.memory == MEMORY and told.capabilities.knowledge == ()
-
-
-@pytest.mark.requirement("P-029")
-def test_it_tells_how_it_is(subject: Subject, context: Context) -> None:
-    told = subject.engine.health(context)
-    assert (told.status, told.provider, told.engine_instance) == ("ok", subject.name, subject.engine.instance)
 
 
 @pytest.mark.requirement("P-021", "P-027")
@@ -170,15 +164,6 @@ def test_what_lies_elsewhere_is_not_there(subject: Subject, context: Context, ot
     assert subject.get(context, kept.id).content == "The office closes at six."
 
 
-def test_a_place_that_is_not_the_callers_own_is_not_written(subject: Subject, context: Context) -> None:
-    theirs = asking("bob", writes="user").writes
-    where = asking(writes="user").model_copy(update={"writes": theirs})
-    with pytest.raises(Forbidden):
-        subject.remember(context, "The office closes at six.", by=where)
-    with pytest.raises(Forbidden):
-        subject.engine.purge(context, where)
-
-
 @pytest.mark.requirement("P-025")
 def test_what_is_forgotten_is_gone_with_its_chain(subject: Subject, context: Context) -> None:
     old = subject.remember(context, "The office closes at six.")
@@ -216,28 +201,6 @@ def test_what_is_held_is_neither_forgotten_nor_purged(subject: Subject, context:
     done = subject.engine.purge(context, asking(writes="user"))
     assert done.removed == 1 and any(held.id in line for line in done.remains)
     assert subject.get(context, held.id).legal_hold
-
-
-@pytest.mark.requirement("P-026")
-def test_a_list_goes_on_where_it_ended_while_items_come_and_go(
-    subject: Subject, context: Context, clock: Clock
-) -> None:
-    made = []
-    for n in range(9):
-        made.append(subject.remember(context, f"Number {n}."))
-        clock.tick()
-    first = subject.engine.list(context, asking(), scope=None, limit=4, after=None)
-    assert [item.id for item in first.items] == [item.id for item in made[8:4:-1]]
-    subject.remember(context, "A new one.")
-    subject.engine.forget(context, asking(), made[3].id, if_match=None)
-    subject.engine.forget(context, asking(), made[6].id, if_match=None)
-    rest, after = [], first.next
-    while after is not None:
-        page = subject.engine.list(context, asking(), scope=None, limit=2, after=after)
-        rest += page.items
-        after = page.next
-    assert [item.id for item in rest] == [made[n].id for n in (4, 2, 1, 0)]
-    assert subject.listed(context, scope="project") == []
 
 
 def test_what_is_past_its_retention_is_hidden_on_time(subject: Subject, context: Context, clock: Clock) -> None:

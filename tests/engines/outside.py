@@ -18,6 +18,7 @@ from memoranda.governance.credentials import Secret as Key
 from memoranda.home.keys import Keys
 from memoranda.state.opening import open_database
 from memoranda.trust.envelope import Envelope
+from memoranda.values import replace
 
 
 class OneKey:
@@ -48,4 +49,14 @@ def outside(
             instance, connection, Records(database, keys), Naming(keys), Company(homes), envelope,
             lambda _: "logical",
         )  # fmt: skip
+    egress.close()
+
+
+@contextmanager
+def beside(rooms: Outside, url: str, key: str, *, instance: str, timeout: float = 5.0) -> Iterator[Outside]:
+    """The rooms of another instance of the same service."""
+    egress = Egress(EgressSettings("development"))
+    yield replace(
+        rooms, instance=instance, connection=Connection(egress, instance, url, OneKey(key), timeout=timeout)
+    )  # fmt: skip
     egress.close()

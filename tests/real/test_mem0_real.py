@@ -17,6 +17,7 @@ from memoranda.engines.mem0 import Mem0
 from memoranda.errors import EngineUnavailable, NotFound
 from tests.calling import call
 from tests.conformance.subject import Subject
+from tests.conformance.test_everything import *  # noqa: F403
 from tests.conformance.test_memories import *  # noqa: F403 - all of them, with the subject below
 from tests.engines.asking import asking
 from tests.engines.outside import outside
@@ -32,7 +33,7 @@ def mem0() -> Iterator[RealMem0]:
 @pytest.fixture
 def subject(mem0: RealMem0, tmp_path: Path, context: Context) -> Iterator[Subject]:
     with outside(tmp_path, context, mem0.url, KEY, timeout=60.0) as rooms:
-        yield Subject("mem0", Mem0(rooms), Builtin(rooms.company.homes))
+        yield Subject("mem0", Mem0(rooms), Builtin(rooms.company.homes), "mem0")
 
 
 def ask(mem0: RealMem0, method: str, path: str, body: object = None, **headers: str):  # type: ignore[no-untyped-def]

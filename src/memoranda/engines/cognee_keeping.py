@@ -26,6 +26,7 @@ from memoranda.errors import (
     Unavailable,
 )
 from memoranda.notes.ids import new_id
+from memoranda.notes.model import check_text
 from memoranda.notes.times import parse_instant
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.tomb_book import REMEDY
@@ -49,13 +50,15 @@ class Keeping:
         """The dataset that the texts were added to, a new one where none is named.
 
         Raises:
-            NotFound: the named dataset does not lie where the request writes. Forgotten: one of the texts was.
+            InvalidNote: a text is empty, or holds what is no character. Forgotten: one of the texts was.
+            NotFound: the named dataset does not lie where the request writes.
             EngineUnavailable: nothing was kept, or it is not known whether; then the ids are told.
         """
         _, place = written_place(where)
         refuse_session(place.scope)
         own = circumstances(context, where)
         for text in new.texts:
+            check_text(text)
             pass_guards(own, Call("ingest_knowledge", writes=True, text=text))
         self._outside.company.permit(context, where, "remember", place.scope)
         for text in new.texts:

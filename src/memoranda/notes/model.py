@@ -317,8 +317,7 @@ def check_draft(note: Note) -> None:
         InvalidPointer: a source that begins with `nas://` and is no pointer.
         InvalidPath: a subject that climbs.
     """
-    if not note.body.strip():
-        raise _refuse("The text is empty.", "", "Say what is to be remembered.")
+    check_text(note.body)
     _check_characters(note)
     if len(note.body) * 4 > SIZE_LIMIT and (size := len(note.body.encode("utf-8"))) > SIZE_LIMIT:
         raise _refuse(
@@ -357,19 +356,30 @@ def check_draft(note: Note) -> None:
         _check_source(source)
 
 
+def check_text(text: str) -> None:
+    """Nothing when these words may be kept, in a note or elsewhere. InvalidNote: empty, a NUL, half a surrogate."""
+    if not text.strip():
+        raise _refuse("The text is empty.", "", "Say what is to be remembered.")
+    _check_characters_of("text", text)
+
+
 def _check_characters(note: Note) -> None:
-    texts = [("text", note.body), ("subject", note.subject or "")]
+    texts = [("subject", note.subject or "")]
     for source in note.sources:
         texts.append(("sources", source))
     for owner in note.owner.values():
         texts.append(("owner", owner))
     for what, text in texts:
-        if "\x00" in text:
-            raise _refuse(f"The {what} holds a NUL character.", "Text files cannot hold one.", "Remove it.")
-        if not text.isascii() and _SURROGATE.search(text):
-            raise _refuse(
-                f"The {what} holds half of a surrogate pair.", "That is not a character.", "Decode the text properly."
-            )
+        _check_characters_of(what, text)
+
+
+def _check_characters_of(what: str, text: str) -> None:
+    if "\x00" in text:
+        raise _refuse(f"The {what} holds a NUL character.", "Text files cannot hold one.", "Remove it.")
+    if not text.isascii() and _SURROGATE.search(text):
+        raise _refuse(
+            f"The {what} holds half of a surrogate pair.", "That is not a character.", "Decode the text properly."
+        )
 
 
 def _check_source(source: str) -> None:

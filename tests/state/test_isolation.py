@@ -75,6 +75,33 @@ def test_it_takes_no_rows_for_another(db: PostgresDatabase) -> None:
     assert _agents(db, None) == []
 
 
+def test_one_question_is_a_transaction_of_its_tenant_alone_and_leaves_nothing(
+    db: PostgresDatabase, postgres: Urls
+) -> None:
+    _freeze(db, "acme", "cleo")
+    _freeze(db, "globex", "cleo")
+    left = "set_config('memoranda.other', 'acme', false), pg_advisory_lock(7)"
+    assert db.ask("acme", f"SELECT tenant, {left} FROM freezes")[0][0] == "acme"
+    assert [row[0] for row in db.ask("globex", "SELECT tenant FROM freezes")] == ["globex"]
+    with pytest.raises(ComponentUnavailable):
+        db.ask("acme", "DELETE FROM freezes RETURNING tenant")
+    with pytest.raises(ComponentUnavailable):
+        db.ask("acme", f"SELECT 1 / 0, {left}")
+    with db._engine.connect() as connection:
+        raw = connection.connection.driver_connection
+        assert raw is not None
+        told = raw.execute(
+            "SELECT current_setting('memoranda.tenant', true), current_setting('memoranda.other', true),"
+            " memoranda.tenant(),"
+            " (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())"
+        ).fetchone()
+        assert told is not None and (told[0] or "", told[1] or "", *told[2:]) == ("", "", None, 0)
+        cut = raw.info.backend_pid
+    with connect(postgres.superuser) as superuser:
+        assert superuser.execute("SELECT pg_terminate_backend(%s, 5000)", (cut,)).fetchone() == (True,)
+    assert [row[0] for row in db.ask("acme", "SELECT agent FROM freezes")] == ["cleo"]
+
+
 @pytest.mark.parametrize("ending", ["commit", "rollback", "error", "conflict"])
 def test_a_connection_that_is_given_back_carries_nothing_over(postgres: Urls, ending: str) -> None:
     with open_database(postgres.service) as db:

@@ -37,6 +37,12 @@ class Database(ABC):
     def read(self, tenant: str | None = None) -> AbstractContextManager[Connection]:
         """One snapshot to read from; waits for no writer."""
 
+    def ask(self, tenant: str | None, query: str) -> list[tuple[Any, ...]]:
+        """The rows of one statement in plain SQL that only reads: a transaction of the tenant's with nothing else."""
+        with self.read(tenant) as connection:
+            told = connection.exec_driver_sql(query, execution_options={"no_parameters": True})
+            return [tuple(row) for row in told.all()]
+
     @contextmanager
     def changing(self, tenant: str | None = None) -> Iterator[Connection]:
         """A writing transaction that changes who may do what: every process sees it at once, by `mark`.

@@ -15,7 +15,7 @@ from psycopg import sql
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from memoranda.errors import ConfigRefused
 from memoranda.state.database import Database, refused, translated, unavailable
@@ -28,6 +28,13 @@ _CONNECT = 5  # seconds until a connection stands
 _POOL = 4  # connections that are kept
 _MORE = 28  # more of them at most, closed after use
 _MARK = f"SELECT n FROM {SCHEMA}.changes"
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# `DISCARD ALL` in its parts, as PostgreSQL's manual lists them: itself it may not stand in one message with others.
+_FORGET = (
+    "CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; DEALLOCATE ALL; UNLISTEN *; SELECT pg_advisory_unlock_all();"
+    " DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES"
+)
+_FORGOTTEN = "memoranda_forgotten"
 
 
 class PostgresDatabase(Database):
@@ -74,8 +81,40 @@ class PostgresDatabase(Database):
     @contextmanager
     def read(self, tenant: str | None = None) -> Iterator[Connection]:
         """As `Database.read`."""
-        with translated(), self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", tenant) as connection:
+        with translated(), self._transaction(_READ, tenant) as connection:
             yield connection
+
+    def ask(self, tenant: str | None, query: str) -> list[tuple[Any, ...]]:
+        """As `Database.ask`; the transaction is one message, from its beginning to what is forgotten after it."""
+        with translated():
+            for _ in range(_POOL):
+                try:
+                    return self._asked(PLATFORM if tenant is None else tenant, query)
+                except _Cut:
+                    continue  # while nobody used it, perhaps; to ask again changes nothing
+                except psycopg.Error as error:
+                    raise unavailable(error) from error
+            return super().ask(tenant, query)
+
+    def _asked(self, tenant: str, query: str) -> list[tuple[Any, ...]]:
+        held = self._engine.raw_connection()
+        try:
+            driver = held.driver_connection
+            assert isinstance(driver, psycopg.Connection)
+            try:
+                told = self._telling(driver, tenant)
+                cursor = driver.execute(f"{_READ}; {told}; {query}; COMMIT; {_FORGET}".encode())
+            except psycopg.OperationalError as error:
+                if driver.closed:
+                    held.invalidate()
+                    raise _Cut from error
+                raise
+            held.info[_FORGOTTEN] = True
+            cursor.nextset()
+            cursor.nextset()
+            return cursor.fetchall()
+        finally:
+            held.close()
 
     def mark(self) -> int:
         """As `Database.mark`; one question to the server, which threads that ask at the same time share."""
@@ -101,6 +140,9 @@ class PostgresDatabase(Database):
             except BaseException:
                 connection.rollback()
                 raise
+            if connection.in_transaction():
+                _run(connection, f"COMMIT; {_FORGET}")  # one message less to wait for
+                connection.connection.info[_FORGOTTEN] = True
             connection.commit()
 
     def _begun(self, beginning: str, tenant: str) -> Connection:
@@ -136,6 +178,9 @@ class PostgresDatabase(Database):
         """The statement that makes the rest of a transaction, or of a savepoint in it, this tenant's."""
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
+        return self._telling(driver, tenant)
+
+    def _telling(self, driver: psycopg.Connection[Any], tenant: str) -> str:
         proven = proof(self._key, driver.info.backend_pid, tenant)
         asked = "SELECT set_config('memoranda.tenant', {}, true), set_config('memoranda.proof', {}, true)"
         return sql.SQL(asked).format(tenant, proven).as_string(driver)
@@ -147,6 +192,10 @@ class PostgresDatabase(Database):
                 why="What proves to PostgreSQL which tenant a transaction is for is made from that password.",
                 remedy="Let the owner of the tables tell it: `memoranda db upgrade`.",
             )
+
+
+class _Cut(Exception):
+    """A connection of the pool was cut."""
 
 
 class _Watch:
@@ -223,15 +272,15 @@ def _creator(url: URL) -> Callable[[], psycopg.Connection[Any]]:
     return connect
 
 
-def _forget(driver: psycopg.Connection[Any], _record: object, _state: object) -> None:
+def _forget(driver: psycopg.Connection[Any], record: ConnectionPoolEntry, _state: object) -> None:
     """What one transaction left behind, the next one does not find; one that cannot forget is closed by the pool."""
-    if not driver.closed:
+    if not record.info.pop(_FORGOTTEN, False) and not driver.closed:
         driver.rollback()
         driver.execute("DISCARD ALL")
 
 
 def _run(connection: Connection, statements: str) -> None:
-    connection.exec_driver_sql(statements, execution_options={"no_parameters": True})
+    connection.exec_driver_sql(statements, execution_options={"no_parameters": True, "stream_results": False})
 
 
 def upgrade_as_owner(owner: str, service: str) -> str:

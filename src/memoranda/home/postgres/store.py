@@ -95,6 +95,9 @@ class PostgresStore:
         self._held: OrderedDict[str, GitObject] = OrderedDict()  # trees and commits: they hold no text of a note
         self._size = 0
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._questions = 0  # that were begun by `look`, and of the last one its number and answer
+        self._looked: tuple[int, State | None] = (0, None)
         self._writer = Writer()
         self.seen: State | None = None  # what was read last
 
@@ -138,7 +141,9 @@ class PostgresStore:
         """What holds now; with `hold` nobody else writes in the Home until the transaction ends."""
         if hold:  # by a statement of its own: what the next one sees is as new as the moment in which it is held
             cursor.connection.execute(f"SET LOCAL lock_timeout = '10s'; {_HOLD.format(int(self.home))}")
-        row = cursor.execute(_STATE, (self.home,)).fetchone()
+        return self._told(cursor.execute(_STATE, (self.home,)).fetchone())
+
+    def _told(self, row: Sequence[Any] | None) -> State:
         if row is None:
             raise RefMoved("The Home is not there any more.", remedy="Somebody has moved or removed it.")
         state = State(row[0], row[1], row[2], row[3] or {})
@@ -152,9 +157,21 @@ class PostgresStore:
                 self.seen = state
 
     def look(self) -> State:
-        """What holds at this moment."""
-        with self.reading() as cursor:
-            return self.state(cursor)
+        """What holds at this moment; threads that ask at the same time share one question."""
+        own: Cursor | None = getattr(self._own, "cursor", None)
+        if own is not None:
+            with answered():
+                return self.state(own)
+        before = self._questions
+        with self._looking:
+            number, state = self._looked
+            if number > before and state is not None:  # begun after this call was: as new as an answer of our own
+                return state
+            self._questions += 1
+            rows = self._database.ask(self.tenant, _STATE.replace("%s", str(int(self.home))))
+            state = self._told(rows[0] if rows else None)
+            self._looked = (self._questions, state)
+            return state
 
     # Objects
 

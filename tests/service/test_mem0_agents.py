@@ -32,7 +32,7 @@ from memoranda.errors import (
     SecretRefused,
 )
 from memoranda.governance.credentials import Credentials
-from memoranda.service import admin, memories
+from memoranda.service import admin, memories, standing
 from memoranda.service.answers import HoldRequest, ReviewRequest
 from memoranda.service.caller import Caller, authenticate
 from memoranda.service.desk import Desk
@@ -196,6 +196,17 @@ def test_a_shared_mem0_is_refused_where_more_is_asked_for(desk: Desk, caller: Ma
         note = RememberRequest(content="Of this session.", scope="session", session_id="s-1")
         assert memories.remember(desk, by, "cleo", note).engine == "builtin"  # exempt
     assert server.asked == []
+
+
+def test_an_officer_sees_what_is_held_there_too(desk: Desk, caller: Made, ana: Caller, server: Mem0Server) -> None:
+    sam, item = caller("acme", "sam"), memories.remember(desk, ana, "cleo", SIX)
+    assert standing.holds(desk, sam).holds == ()
+    standing.hold(desk, sam, "cleo", item.id, HoldRequest(event="set", reason="The case Six."))
+    asked = list(server.asked)
+    (held,) = standing.holds(desk, sam).holds
+    assert (held.id, held.engine, held.project, held.scope, held.owner) == (item.id, "mem0", "shop", "user", "ana")
+    assert server.asked == asked  # our own rows know it
+    assert standing.holds(desk, caller("globex", "zoe")).holds == ()
 
 
 def test_two_tenants_on_one_instance_know_nothing_of_each_other(

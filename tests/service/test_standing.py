@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from memoranda.engines.contract import Policy, PolicyBody, PurgeRequest, RecallRequest, RememberRequest
-from memoranda.errors import Forbidden, Frozen, LegalHold, NotFound, SecretRefused
+from memoranda.errors import Forbidden, Frozen, InvalidInput, LegalHold, NotFound, SecretRefused
 from memoranda.governance.relations import Tuple
 from memoranda.service import admin, memories, policies, standing
 from memoranda.service.answers import HoldRequest, TaintRequest
@@ -145,6 +145,61 @@ def test_nobody_ends_anothers_session(desk: Desk, caller: Made) -> None:
     memories.taint(desk, agent, "cleo", "s1", TaintRequest(reason="a page of the web"))
     standing.end_session(desk, caller("acme", "bob"), "cleo")
     assert _tainted(desk, agent, None)
+
+
+def test_an_officer_sees_all_that_is_held_and_no_word_of_it(
+    desk: Desk, caller: Made, set_policy: Callable[..., None]
+) -> None:
+    """Whoever's it is and wherever it lies: a user's, a session's, the organization's; page by page, in one order."""
+    wide = ("session", "user", "organization")
+    set_policy("acme", "cleo", write_scopes=wide, read_scopes=wide)
+    ana, bob, sam = caller("acme", "ana"), caller("acme", "bob"), caller("acme", "sam")
+    admin.write_relations(desk, ana, "cleo", [Tuple("user:acme/bob", "can_invoke", "agent:acme/cleo")], [])
+    kept = (
+        {"scope": "user", "subject": "house/roof"},
+        {"scope": "session", "session_id": "s1"},
+        {"scope": "organization"},
+    )
+    made = [memories.remember(desk, bob, "cleo", ROOF.model_copy(update=fields)) for fields in kept]
+    own = memories.remember(desk, bob, "cleo", ROOF.model_copy(update={"legal_hold": True}))
+    memories.remember(desk, bob, "cleo", ROOF)  # which nobody holds
+    theirs = memories.remember(desk, caller("globex", "zoe"), "cleo", ROOF.model_copy(update={"legal_hold": True}))
+    assert standing.holds(desk, sam).holds[0].id == own.id
+    for item in made:
+        standing.hold(desk, sam, "cleo", item.id, SET)
+
+    told = standing.holds(desk, sam)
+    assert [one.id for one in told.holds] == sorted([own.id, *(item.id for item in made)]) and told.next_cursor is None
+    assert "roof" not in told.model_dump_json().replace(SET.reason, "")
+    by_id = {one.id: (one.engine, one.project, one.scope, one.owner, one.set_by, one.reason) for one in told.holds}
+    assert by_id[made[0].id] == ("builtin", "shop", "user", "bob", "sam", SET.reason)
+    assert by_id[made[1].id][:3] == ("builtin", "shop", "session") and by_id[made[1].id][3].startswith("s1.")
+    assert by_id[made[2].id] == ("builtin", None, "organization", "", "sam", SET.reason)
+    assert by_id[own.id][4:] == (None, None)
+
+    one, seen = standing.holds(desk, sam, limit=1), []
+    while one.next_cursor:
+        seen += [held.id for held in one.holds]
+        one = standing.holds(desk, sam, limit=1, cursor=one.next_cursor)
+    assert [*seen, one.holds[0].id] == sorted(by_id)
+    standing.hold(desk, sam, "cleo", made[0].id, RELEASE)
+    assert made[0].id not in {one.id for one in standing.holds(desk, sam).holds}
+    zoe = caller("globex", "zoe")
+    assert [one.id for one in standing.holds(desk, zoe).holds] == [theirs.id]
+    cursor = standing.holds(desk, sam, limit=1).next_cursor
+    with pytest.raises(InvalidInput):
+        standing.holds(desk, zoe, cursor=cursor)
+
+
+@pytest.mark.parametrize(
+    "who", [("acme", "ana"), ("acme", "ada"), ("acme", "ana", "cleo"), ("acme", "sam", "cleo"), (None, "root")]
+)
+def test_what_is_held_is_told_to_officers_only(desk: Desk, caller: Made, who: tuple[str, ...]) -> None:
+    memories.remember(desk, caller("acme", "ana"), "cleo", ROOF.model_copy(update={"legal_hold": True}))
+    with pytest.raises(Forbidden):
+        standing.holds(desk, caller(*who))
+    denied, _ = desk.audit.query(who[0], operation="list_holds", outcome="deny")
+    assert len(denied) == 1
 
 
 def test_a_policy_that_holds_all_does_not_keep_an_officer_from_releasing(desk: Desk, caller: Made) -> None:

@@ -41,7 +41,7 @@ from memoranda.engines.items import items_of, scored_of
 from memoranda.engines.looking import changed, found, heads, in_place, keyset, missing, refuse_other_state
 from memoranda.engines.placing import circumstances, home_of, places_of, written_place
 from memoranda.engines.provider import Lasted
-from memoranda.engines.ruling import Ruled, end_sessions, hold_chain
+from memoranda.engines.ruling import OnHold, Ruled, end_sessions, hold_chain, on_hold
 from memoranda.errors import ChainConflict, Conflict, EngineUnavailable, Forbidden, InvalidInput, NotFound
 from memoranda.index.rows import NoteRow
 from memoranda.notes.times import Interval, parse_instant
@@ -323,6 +323,15 @@ class Builtin:
                 if home is not None:
                     return hold_chain(own, home, item_id, what, reason)
         raise missing()
+
+    def holds(self, context: Context, tenant: str, projects: Sequence[str]) -> Sequence[OnHold]:
+        """What is held in the Homes of these projects and of the tenant as a whole. See `hold`."""
+        found: tuple[OnHold, ...] = ()
+        for project in (*projects, None):
+            with self._homes.whole(tenant, project) as home:
+                if home is not None:
+                    found += tuple(on_hold(context, home, self._instance, project))
+        return found
 
     def end_sessions(self, context: Context, where: OperationContext) -> tuple[int, tuple[str, ...]]:
         """Ends the session of this call, or without one all sessions of its user and agent.

@@ -104,6 +104,11 @@ class Datasets:
         with self._database.read(tenant) as connection:
             return _rows(connection, tenant, _T.instance == instance, _T.status == "building", _T.state == "kept")
 
+    def held(self, tenant: str) -> list[DatasetRow]:
+        """Those under legal hold, in whichever instance."""
+        with self._database.read(tenant) as connection:
+            return _rows(connection, tenant, _T.state == "kept", _T.legal_hold.is_(True))
+
     def record_of(self, tenant: str, dataset_id: str) -> str | None:
         """The engine's own id of a dataset; None for one that is gone."""
         with self._database.read(tenant) as connection:

@@ -315,6 +315,11 @@ class Records:
         with self._database.read(tenant) as connection:
             return _rows(connection, tenant, instance, *mine, limit=limit)
 
+    def held(self, tenant: str) -> list[Record]:
+        """What is under legal hold, in whichever instance."""
+        with self._database.read(tenant) as connection:
+            return _rows(connection, tenant, None, _T.state == "kept", _T.legal_hold.is_(True))
+
     def pending(self, tenant: str, instance: str, before: str, limit: int = 1000) -> list[Record]:
         """Writes of which it is not known whether the engine has taken them, begun before this time."""
         with self._database.read(tenant) as connection:

@@ -6,14 +6,30 @@ from typing import Literal, NamedTuple
 
 from memoranda.context import Context
 from memoranda.engines.looking import missing
+from memoranda.index.rows import NoteRow
 from memoranda.notes.ids import is_note_id
-from memoranda.operations.holding import hold
+from memoranda.operations.holding import held_notes, hold
 from memoranda.operations.listing import still_kept
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.session_desk import session_fresh
 from memoranda.operations.sessions import event
 from memoranda.operations.space import Space
 from memoranda.values import replace
+
+
+class OnHold(NamedTuple):
+    """A memory or a dataset under legal hold: what may be said of it to an officer who cannot read it.
+
+    `project` is empty for what belongs to the tenant as a whole; `set_by` and `reason` are None where nobody said them.
+    """
+
+    id: str
+    engine: str
+    project: str
+    scope: str
+    owner: str
+    set_by: str | None = None
+    reason: str | None = None
 
 
 class Ruled(NamedTuple):
@@ -34,6 +50,26 @@ def hold_chain(own: Context, home: OpenHome, item_id: str, what: Literal["set", 
     officer = replace(own, person=True)
     held = hold(officer, _alone(officer, home), chain, what, reason=reason)
     return Ruled(chain, tuple(one.id for one in held))
+
+
+def on_hold(own: Context, home: OpenHome, engine: str, project: str | None) -> list[OnHold]:
+    """Everything in a Home that is held, by id, also what stands in no file any more."""
+    home.refresh(own)
+    found = []
+    with home.indexes.lock:
+        for one in held_notes(home):
+            row = next(iter(home.indexes.catalog.by_id(one.id)), None)
+            scope = row.scope if row else ""
+            found.append(OnHold(one.id, engine, project or "", scope, _owner(row, project), one.by, one.reason))
+    return found
+
+
+def _owner(row: NoteRow | None, project: str | None) -> str:
+    """Whose a note is: of a session its name, of what everybody shares nothing."""
+    if row is None:
+        return ""
+    field = {"shared_agents": "agent"}.get(row.scope, row.scope)
+    return row.owner.get(field) or (project or "" if field == "project" else "")
 
 
 def end_sessions(own: Context, home: OpenHome) -> int:

@@ -110,6 +110,29 @@ class HoldAnswer(Model):
     held: tuple[str, ...] = ()
 
 
+class HeldItem(Model):
+    """What is under legal hold, by its labels; never a word of it.
+
+    `engine` is the instance that holds it, `project` None for what belongs to the tenant as a whole. `set_by` and
+    `reason` are those of who set the hold, None where that was not said: by a policy, or with the memory itself.
+    """
+
+    id: str
+    engine: str
+    project: str | None
+    scope: str
+    owner: str
+    set_by: str | None = None
+    reason: str | None = None
+
+
+class HoldsPage(Model):
+    """One page of what is under legal hold, by id; `next_cursor` is None at the end."""
+
+    holds: tuple[HeldItem, ...]
+    next_cursor: str | None = None
+
+
 class SessionsEnded(Model):
     """How many sessions were open until now, and what one that the caller begins with the agent now has met before."""
 
@@ -223,7 +246,8 @@ class AuditPage(Model):
 
 
 __all__ = [
-    "AuditEntry", "AuditPage", "AuditQuery", "Budget", "CredentialSet", "Engines", "History", "HoldAnswer",
-    "HoldRequest", "Instance", "InstanceCapabilities", "Link", "Page", "PolicyVersions", "Reason", "RecallAnswer",
-    "RestoreRequest", "ReviewRequest", "SearchAnswer", "Segment", "SessionsEnded", "TaintAnswer", "TaintRequest",
+    "AuditEntry", "AuditPage", "AuditQuery", "Budget", "CredentialSet", "Engines", "HeldItem", "History", "HoldAnswer",
+    "HoldRequest", "HoldsPage", "Instance", "InstanceCapabilities", "Link", "Page", "PolicyVersions", "Reason",
+    "RecallAnswer", "RestoreRequest", "ReviewRequest", "SearchAnswer", "Segment", "SessionsEnded", "TaintAnswer",
+    "TaintRequest",
 ]  # fmt: skip

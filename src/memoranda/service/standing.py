@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from memoranda.engines.mem0 import Mem0
-from memoranda.engines.ruling import Ruled
-from memoranda.errors import NotFound
+from memoranda.engines.records import Records
+from memoranda.engines.ruling import OnHold, Ruled
+from memoranda.errors import Forbidden, NotFound
 from memoranda.governance.instances import BUILTIN
-from memoranda.service.answers import HoldAnswer, HoldRequest, SessionsEnded
+from memoranda.service.answers import HeldItem, HoldAnswer, HoldRequest, HoldsPage, SessionsEnded
 from memoranda.service.caller import Caller
 from memoranda.service.case import Case
+from memoranda.service.cursors import seal, unseal
 from memoranda.service.desk import Desk
 from memoranda.service.guards import HOLD_GUARDS, SESSION_GUARDS
-from memoranda.service.pipeline import perform
+from memoranda.service.pipeline import needs, perform, told
+from memoranda.values import replace
 
 
 def hold(desk: Desk, caller: Caller, agent_id: str, item_id: str, asked: HoldRequest) -> HoldAnswer:
@@ -45,6 +48,37 @@ def _held(case: Case, item_id: str, asked: HoldRequest) -> Ruled:
         if not isinstance(engine, Mem0):
             raise
         return engine.hold(case.context, case.where, item_id, asked.event, reason=asked.reason)
+
+
+def holds(desk: Desk, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> HoldsPage:
+    """One page of all that is held in the caller's tenant, by id; for its security officers, who need not read it.
+
+    The Homes of every project that has an agent, that of the tenant, and what lies in engines elsewhere. Forbidden.
+    """
+
+    def read() -> HoldsPage:
+        needs(caller, "security_officer")
+        tenant = caller.identity.tenant
+        if tenant is None or caller.identity.kind != "user":
+            raise Forbidden("Only a security officer of a tenant may do this.", remedy="Ask the one of the tenant.")
+        after = "" if cursor is None else unseal(desk.keys, tenant, ("holds",), cursor)[1]
+        rest = sorted((one for one in _all_held(desk, caller, tenant) if one.id > after), key=lambda one: one.id)
+        more = seal(desk.keys, tenant, ("holds",), ("", rest[limit - 1].id)) if len(rest) > limit else None
+        shown = (HeldItem(**{**one._asdict(), "project": one.project or None}) for one in rest[:limit])
+        return HoldsPage(holds=tuple(shown), next_cursor=more)
+
+    return told(desk, caller, "list_holds", read)
+
+
+def _all_held(desk: Desk, caller: Caller, tenant: str) -> list[OnHold]:
+    projects = sorted({agent.project for agent in desk.registry.agents(tenant)})
+    own = replace(caller.context, user=caller.identity.user, tenant=tenant)
+    elsewhere = Records(desk.database, desk.keys)
+    return [
+        *desk.builtin.holds(own, tenant, projects),
+        *(OnHold(row.id, row.instance, row.project, row.scope, row.owner) for row in elsewhere.held(tenant)),
+        *(OnHold(row.id, row.instance, row.project, row.scope, row.owner) for row in elsewhere.datasets.held(tenant)),
+    ]
 
 
 def end_session(desk: Desk, caller: Caller, agent_id: str, session_id: str | None = None) -> SessionsEnded:

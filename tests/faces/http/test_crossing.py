@@ -62,6 +62,8 @@ class World:
         get = self.client.get
         for path in ("policy", "policy/versions"):
             lines.append(get(f"/v1/memory/agents/hive/{path}", headers=zoe).text)
+        lines.append(get("/v1/memory/holds", headers=zoe).text)
+        assert MARK in lines[-1] and self.items["project"] in lines[-1]
         for path in ("users", "teams", "agents", "tokens", "floor", "agents/hive/relations"):
             lines.append(get(f"/v1/memory/admin/{path}", headers=zoe).text)
         for session in ("hers", None):
@@ -109,6 +111,8 @@ def _world(desk: Desk) -> Iterator[World]:
             answer = client.post(f"{base}/memories", json=body, headers={**zoe, "idempotency-key": f"key-{scope}"})
             assert answer.status_code == 201, answer.text
             items[scope], etags[scope] = answer.json()["id"], answer.json()["etag"]
+        held = f"{base}/memories/{items['project']}/hold"
+        assert client.post(held, json={"event": "set", "reason": MARK}, headers=zoe).is_success
         page = client.get(f"{base}/memories", params={"limit": 2}, headers=zoe).json()
         tokens = [token.id for token in desk.tokens.list("umbrella")]
         yield World(client, desk, headers, items, etags, page["next_cursor"], tokens)
@@ -187,7 +191,7 @@ def test_no_route_gives_or_changes_what_is_another_tenants(world: World, who: st
             assert answer.status_code in (403, 404, 400, 409, 422), f"{method} {path}: {answer.status_code}"
         mine += answer.is_success
     assert world.state() == before
-    assert world.events() - events == 10  # what reading the state has just written, and nothing else
+    assert world.events() - events == 11  # what reading the state has just written, and nothing else
     assert mine or who == "root"
 
 

@@ -17,12 +17,12 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from memoranda.faces.http.openapi import routes_of
-from memoranda.faces.http.routes import admin, audit, engines, knowledge, memories, policies, standing
+from memoranda.faces.http.routes import admin, audit, engines, holds, knowledge, memories, policies, standing
 
 CASES = int(os.environ.get("MEMORANDA_FUZZ", "3"))
 OPERATIONS = [
     (method, route.path)
-    for area in (engines, policies, memories, knowledge, audit, admin, standing)
+    for area in (engines, policies, memories, knowledge, holds, audit, admin, standing)
     for route in area.router.routes
     for method in route.methods  # type: ignore[attr-defined]
 ]

@@ -89,7 +89,7 @@ def test_every_route_under_the_prefix_is_in_the_tables_or_named_here(app: FastAP
         for method in methods
     } - known
     paths = {path for _, path in beyond if not path.startswith("/admin/")}
-    assert paths == {"/healthz", "/readyz", "/metrics", "/audit"}
+    assert paths == {"/healthz", "/readyz", "/metrics", "/audit", "/holds"}
 
 
 def test_the_schemas_of_the_openapi_document_are_those_of_the_contract(app: FastAPI) -> None:

@@ -75,6 +75,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "admin team": ("admin", "teams of a tenant"),
     "admin agent": ("admin", "agents of a tenant"),
     "admin token": ("admin", "tokens of users and agents"),
+    "admin hold": ("admin", "what is under legal hold in a tenant"),
     "admin relation": ("admin", "who may do what with an agent"),
     "engine install": ("engines", "install an engine for the service on this machine"),
     "engine up": ("engines", "start it, and wait until it answers"),

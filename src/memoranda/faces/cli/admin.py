@@ -167,6 +167,19 @@ def _related(desk: Desk, caller: Caller, args: argparse.Namespace) -> Sequence[M
     return [{"id": one.user, "relation": one.relation} for one in admin.relations(desk, caller, args.id)]
 
 
+def _holds(desk: Desk, caller: Caller, _args: argparse.Namespace) -> Sequence[Mapping[str, Any]]:
+    from memoranda.service import standing
+
+    found: list[Mapping[str, Any]] = []
+    cursor: str | None = None
+    while True:
+        page = standing.holds(desk, caller, cursor=cursor, limit=200)
+        found += [one.model_dump() for one in page.holds]
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
 def _frozen(name: str) -> Act:
     """Stops or lets go an agent, or the tenant that is named as the ID."""
 
@@ -234,5 +247,11 @@ COMMANDS = {
         _options("add", "list", "remove", more=_relation_options),
         _run({"add": _relate(add=True), "remove": _relate(add=False), "list": _related}, without=()),
         "memoranda admin relation add cleo --tenant acme --user user:acme/bob --relation can_invoke",
+    ),
+    "admin hold": Command(
+        "Lists what is under legal hold in a tenant, by id, with its labels and no word of it.",
+        _options("list"),
+        _run({"list": _holds}),
+        "memoranda admin hold list --tenant acme",
     ),
 }  # fmt: skip

@@ -26,7 +26,7 @@ from memoranda.faces.http.mcp import serving as mcp
 from memoranda.faces.http.metrics import Metrics
 from memoranda.faces.http.outermost import LOG, Outermost
 from memoranda.faces.http.problems import invalid, of_framework, respond
-from memoranda.faces.http.routes import admin, audit, engines, knowledge, memories, policies, standing
+from memoranda.faces.http.routes import admin, audit, engines, holds, knowledge, memories, policies, standing
 from memoranda.service.upkeep import expire_due
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def create(config: Config | None, desk: Any) -> FastAPI:
         telemetry=_QUIET,  # its own spans and logs would say what was sent
     )  # fmt: skip
     app.state.config, app.state.desk, app.state.metrics = config, desk, metrics
-    for area in (engines, policies, memories, knowledge, audit, admin, standing):
+    for area in (engines, policies, memories, knowledge, holds, audit, admin, standing):
         app.router.routes.extend(area.router.routes)  # as they are, so that a request's route knows its whole path
     app.add_middleware(Outermost, metrics=metrics, timeout=config.timeout)
     app.add_exception_handler(MemorandaError, _refused)

@@ -16,7 +16,7 @@ from pathlib import Path
 from memoranda.index import testimony
 from memoranda.index.among import among
 from memoranda.index.counting import Counting
-from memoranda.index.journal_mode import connect, named_errors, transaction, write_ahead
+from memoranda.index.journal_mode import connect, damaged, named_errors, transaction, write_ahead
 from memoranda.index.kept import Kept
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Shown, Totals
 from memoranda.index.showing import shown
@@ -123,6 +123,13 @@ class Catalog:
 
     def close(self) -> None:
         self.db.close()
+
+    def check(self) -> None:
+        """Reads everything. Raises IndexDamaged when the file does not hold together."""
+        with named_errors(WHAT):
+            (problem,) = self.db.execute("PRAGMA quick_check(1)").fetchone()
+        if problem != "ok":
+            raise damaged(WHAT, problem)
 
     # State
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from memoranda.context import Context
 from memoranda.errors import IndexBusy, IndexDamaged, MemorandaError, NotFound, Unavailable
@@ -25,7 +25,7 @@ from memoranda.index.catalog import Catalog
 from memoranda.index.catchup import CatchUp, Progress
 from memoranda.index.content import ContentIndex, Part, described
 from memoranda.index.feeding import Feeding
-from memoranda.index.journal_mode import named_errors
+from memoranda.index.journal_mode import is_broken, named_errors
 from memoranda.index.lexical import LexicalIndex
 from memoranda.index.places import put, remove
 from memoranda.index.recipe import Manifest, Recipe
@@ -39,6 +39,7 @@ from memoranda.notes.times import format_instant
 if TYPE_CHECKING:
     from memoranda.index.limited import LimitedCatalog
 
+T = TypeVar("T")
 _WORTHWHILE = 2048  # documents that are embedded ahead together, so that they make whole chunks
 MODELS = "models"  # the directory of `.memoranda/` for what models need and no index is
 
@@ -271,8 +272,7 @@ class Indexes:
                 with named_errors("An index"):
                     return self._bring(seen)
             except IndexDamaged as error:
-                self.notices.append(f"An index was damaged ({error}) and was made again.")
-                self._discard()
+                self.discard(error)
                 return self._bring()
             except Unavailable:
                 if not self._reopen_if_deleted():
@@ -478,6 +478,35 @@ class Indexes:
             put(folder / name, self._folder / name)
         remove(folder)
         return self.catch_up()
+
+    def check(self, name: str) -> None:
+        """Reads everything of one index that answers; IndexDamaged when it does not hold together."""
+        with self.lock, named_errors(f"The index {name}"):
+            if name == CATALOG.directory_name():
+                self.catalog.check()
+            for part in self.active().parts:
+                if part.name == name and (index := self.opened(part)) is not None:
+                    index.check()
+
+    def mending(self, ask: Callable[[], T]) -> T:
+        """The answer to a question that writes nothing: asked again when an index turns out broken in the middle of it,
+        and was made anew. IndexDamaged when that does not help; IndexBusy, Unavailable."""
+        try:
+            with named_errors("An index"):
+                return ask()
+        except IndexDamaged as error:
+            if not is_broken(error):
+                raise
+            self.discard(error)
+        self.catch_up()
+        with named_errors("An index"):
+            return ask()
+
+    def discard(self, error: IndexDamaged) -> None:
+        """What answers turned out damaged in the middle of a question: the next catch-up makes it again."""
+        with self.lock:
+            self.notices.append(f"An index was damaged ({error.why or error.what}) and was made again.")
+            self._discard()
 
     def _discard(self) -> None:
         self._close()

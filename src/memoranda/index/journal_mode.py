@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memoranda.errors import IndexBusy, IndexDamaged, Unavailable
+from memoranda.errors import IndexBusy, IndexDamaged, MemorandaError, Unavailable
 
 PATIENCE = 60.0  # seconds for which another process that writes is waited for
 _PAUSE = 0.02
@@ -103,6 +103,26 @@ def named_errors(what: str) -> Iterator[None]:
         if _name(error).startswith(_PASSING):
             raise Unavailable(f"{what} cannot be used at the moment.", why=str(error), remedy="Try again.") from error
         raise damaged(what, str(error)) from error
+
+
+def named(error: BaseException) -> MemorandaError | None:
+    """What an error of SQLite says of the index that was asked; None when it tells of a defect, or is another's."""
+    if not isinstance(error, sqlite3.Error):
+        return None
+    try:
+        with named_errors("An index"):
+            raise error
+    except IndexDamaged as told:
+        return told if is_broken(told) else None
+    except MemorandaError as told:
+        return told
+
+
+def is_broken(error: IndexDamaged) -> bool:
+    """Whether SQLite said that the file itself is broken, and not that something could not be asked of it."""
+    cause = error.__cause__
+    told = _name(cause) if isinstance(cause, sqlite3.Error) else "SQLITE_CORRUPT"
+    return told.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode" in str(cause)
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

@@ -42,5 +42,9 @@ def recall_home(
     )  # fmt: skip
     if (recipe or home.indexes.active()).remote:
         home.indexes.foresee(read_question(wanted.text, wanted.now).text, recipe)
-    with home.indexes.trying(recipe):
-        return find(home.indexes, home.name, wanted)
+
+    def ask() -> Answer:
+        with home.indexes.trying(recipe):
+            return find(home.indexes, home.name, wanted)
+
+    return home.indexes.mending(ask)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from memoranda.context import Context
-from memoranda.errors import Erased, GitFailed, MemorandaError, NotFound
+from memoranda.errors import Erased, GitFailed, IndexDamaged, MemorandaError, NotFound
 from memoranda.home.ledger import Pen
 from memoranda.home.settings import Settings
 from memoranda.home.store import LEDGER_REF
@@ -47,13 +47,15 @@ class Report:
 
 
 def doctor(context: Context, space: Space, *, fix: bool = False) -> Report:
-    """Examines the nearest Home. With `fix` stale indexes, leftovers and Git's index are mended, nothing else."""
+    """Examines the nearest Home. With `fix` stale indexes, leftovers and Git's index are mended, nothing else.
+
+    An index that is damaged is made again in either case, since the rest is looked up in it.
+    """
     pass_guards(context, Call("doctor"))
     home = space.one()
     before = [*_indexes(home), *_leftovers(home)]
     home.repository.look(context)
-    if fix:
-        before = [_mended(home, finding) for finding in before]
+    before = [_mended(home, finding) if fix or finding.code == "index_damaged" else finding for finding in before]
     home.refresh(context)
     findings = [*before]
     for check in _CHECKS:
@@ -75,13 +77,25 @@ def _indexes(home: OpenHome) -> Iterator[Finding]:
     states = {
         "behind": ("notice", "is behind the notes", "It catches up by itself at the next recall."),
         "missing": ("notice", "does not exist", "It is made at the next recall."),
-        "damaged": ("warning", "cannot be read", "`memoranda doctor --fix` throws it away; it is made again."),
+        "damaged": ("warning", "cannot be read", "It is thrown away; the next recall makes it again."),
         "foreign": ("warning", "was made by another recipe or version", "`memoranda doctor --fix` throws it away."),
     }
     for status in index_states(home.indexes):
-        if status.state in states and (status.serves or status.state in ("damaged", "foreign")):
+        if status.serves and status.state in ("fresh", "behind") and (why := _damage(home, status.name)):
+            severity, what, remedy = states["damaged"]
+            yield Finding("index_damaged", severity, status.name, f"The index {what}: {why}.", remedy)
+        elif status.state in states and (status.serves or status.state in ("damaged", "foreign")):
             severity, what, remedy = states[status.state]
             yield Finding(f"index_{status.state}", severity, status.name, f"The index {what}.", remedy)
+
+
+def _damage(home: OpenHome, name: str) -> str | None:
+    """What is wrong inside an index that can be opened; None when all of it can be read."""
+    try:
+        home.indexes.check(name)
+        return None
+    except IndexDamaged as error:
+        return error.why or error.what
 
 
 def _leftovers(home: OpenHome) -> Iterator[Finding]:

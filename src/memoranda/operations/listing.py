@@ -9,6 +9,7 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.errors import ChainConflict
 from memoranda.index.catalog import Catalog
+from memoranda.index.journal_mode import named_errors
 from memoranda.index.retention import gone_with
 from memoranda.index.rows import NoteRow
 from memoranda.notes.chains import Chains, unknown_note
@@ -79,7 +80,7 @@ def list_notes(
     listed: list[Listed] = []
     for home in space.homes():
         home.refresh(context)
-        with home.indexes.lock:  # another thread may be in the middle of catching up
+        with home.indexes.lock, named_errors("The catalog"):  # another thread may be in the middle of catching up
             rows = _heads(home, _narrow(kinds, subject, scopes), context.now())
             trust = trust_of(home.indexes.catalog, rows)
         hidden = hides(context, home)

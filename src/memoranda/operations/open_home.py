@@ -12,6 +12,7 @@ from memoranda.context import Context
 from memoranda.errors import Unavailable
 from memoranda.home.holding import Holding
 from memoranda.index.indexes import Indexes
+from memoranda.index.journal_mode import named_errors
 from memoranda.trust.reviews import reviewed_blobs
 from memoranda.values import dataclass, field
 
@@ -140,6 +141,9 @@ class OpenHome:
 
     def refresh(self, context: Context) -> None:
         """Takes in outside edits and brings the indexes up to date: what every read begins with."""
+        self.indexes.mending(lambda: self._refresh(context))
+
+    def _refresh(self, context: Context) -> None:
         if self.repository.comparing:
             self._prepare()
         _, snapshot = self.repository.sight(context)
@@ -239,12 +243,12 @@ def undisturbed(work: Callable[Concatenate[OpenHome, P], T]) -> Callable[Concate
     """For a function that reads the catalog of a Home, its first argument, more than once or for long.
 
     Until it has returned no other thread is in the middle of catching up, and the index is the same one. It may not
-    write: who writes waits for indexes, so that two threads would wait for each other.
+    write: who writes waits for indexes, so that two threads would wait for each other. IndexDamaged, IndexBusy.
     """
 
     @wraps(work)
     def alone(home: OpenHome, /, *args: P.args, **more: P.kwargs) -> T:
-        with home.indexes.lock:
+        with home.indexes.lock, named_errors("An index"):
             return work(home, *args, **more)
 
     return alone

@@ -157,6 +157,10 @@ _BENT = "The catalog says of reviewed notes what they do not say; `memoranda ind
 
 
 def _report(home: OpenHome, recipe: NamedRecipe | None) -> dict[str, object]:
+    return home.indexes.mending(lambda: _reported(home, recipe))
+
+
+def _reported(home: OpenHome, recipe: NamedRecipe | None) -> dict[str, object]:
     indexes = home.indexes
     with indexes.trying(recipe):
         totals = indexes.catalog.totals()

@@ -70,11 +70,12 @@ class SessionBook:
 
     def _read(self) -> None:
         """Begins with the events that the catalog knows; what is heard meanwhile is among them the next time."""
+        indexes = self._indexes
         while True:
-            news, indexes = self._news, self._indexes
+            news = self._news
             indexes.catch_up()
             with indexes.lock:
-                events = list(indexes.catalog.ledger.session_events())
+                events = indexes.mending(lambda: list(indexes.catalog.ledger.session_events()))
                 others = indexes.catalog.state("others")
             with self._lock:
                 self._others = others

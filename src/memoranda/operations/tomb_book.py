@@ -48,10 +48,10 @@ class TombBook:
             news, indexes = self._news, self._indexes
             with indexes.lock:
                 indexes.catch_up()
-                state = indexes.catalog.state("tombs")
                 named = self._repository.keys, self._repository.marker.id
                 mirror, told = Mirror(*named), Mirror(*named).read()
-                tombs = tombs_of(indexes.catalog.db, told, Seals(*named))
+                tombs = indexes.mending(lambda: tombs_of(indexes.catalog.db, told, Seals(*named)))
+                state = indexes.catalog.state("tombs")
                 _keep(mirror, told, tombs)
             if news == self._news:
                 self._tombs, self._state, self._generation = tombs, state, generation

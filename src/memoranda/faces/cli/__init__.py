@@ -179,7 +179,10 @@ def _told(words: list[str]) -> int:
         return _say(told, in_json, words)
     except Exception as error:  # noqa: BLE001 - the outermost net: a defect is told as one, with its traceback
         from memoranda.faces.covering import frames_of
+        from memoranda.index.journal_mode import named
 
+        if named_error := named(error):
+            return _say(named_error, in_json, words)
         sys.stderr.write(frames_of(error))
         why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
         return _say(Unavailable("The command broke off.", why=why, remedy="Please report it."), in_json, words)

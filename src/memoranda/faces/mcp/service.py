@@ -15,6 +15,7 @@ from memoranda.faces.covering import covered, covered_data, frames_of, secrets_i
 from memoranda.faces.mcp import present
 from memoranda.faces.mcp.arguments import understood
 from memoranda.faces.mcp.tools import INSTRUCTIONS, TOOLS
+from memoranda.index.journal_mode import named
 from memoranda.operations.space import Space
 from memoranda.values import dataclass
 
@@ -78,6 +79,8 @@ class Service:
             told = Unavailable(f"{error}.", why="The system refused it.", remedy="A person has to mend that.")
             return failed(told, [name, arguments])
         except Exception as error:  # noqa: BLE001 - a defect must not end the server; its frames go to the log
+            if named_error := named(error):
+                return failed(named_error, [name, arguments])
             sys.stderr.write(frames_of(error))
             why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
             told = Unavailable("The call broke off.", why=why, remedy="Try it in another way, and report it.")

@@ -21,13 +21,15 @@ heading = @printf '\n== %s ==\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test test-engines bench bench-recall bench-serve bench-postgres lint format contract clean pins
+.PHONY: help demo dev serve test engines test-engines bench bench-recall bench-serve bench-postgres lint format contract clean pins
 
 help:
 	@echo 'make demo     set up, open the example Home, remember something and recall it'
 	@echo 'make serve    set up and serve many tenants on this machine, with an example to try'
 	@echo 'make test     set up and pass every check'
-	@echo 'make test-engines  set up the real Cognee (1.6 GB) and the library of Mem0, and pass every check on them (eight minutes)'
+	@echo 'make dev      set up what the checks need, and pass none'
+	@echo 'make engines  set up the real Cognee (1.6 GB), its MCP server and the library of Mem0'
+	@echo 'make test-engines  set up the real Cognee (1.6 GB) and the library of Mem0, and pass every check on them (five minutes)'
 	@echo 'make bench    measure, and print a table'
 	@echo 'make bench-recall  how well and how fast recall finds, up to a million notes (two hours)'
 	@echo 'make bench-serve   what the service costs: guards, HTTP, a thousand tenants (half an hour)'
@@ -96,6 +98,8 @@ $(VENV)/serve.stamp: requirements/serve.txt | $(BIN)/python
 serve: $(VENV)/serve.stamp $(VENV)/package.stamp
 	@EAI_ENVIRONMENT=development $(BIN)/memoranda serve --example --data .service $(SERVE)
 
+dev: $(VENV)/dev.stamp $(VENV)/package.stamp
+
 # -- checks ----------------------------------------------------------------------------------------------------------
 
 lint: $(VENV)/dev.stamp $(VENV)/package.stamp
@@ -132,10 +136,23 @@ $(MEM0)/finished: requirements/mem0.txt $(VENV)/dev.stamp
 	@$(MEM0)/bin/python -m pip install --quiet --require-hashes --no-deps -r $<
 	@touch $@
 
-test-engines: $(COGNEE)/finished $(MEM0)/finished $(VENV)/package.stamp
+# Cognee's MCP server, into a folder of its own: it is run by Cognee's interpreter, and what it needs and Cognee has is
+# not installed again.
+COGNEE_MCP := $(VENV)/cognee-mcp
+$(COGNEE_MCP)/finished: requirements/cognee-mcp.txt $(COGNEE)/finished
+	@echo "Installing Cognee's MCP server (pinned, hashes checked)"
+	@rm -rf $(COGNEE_MCP)
+	@$(COGNEE)/bin/python -m pip install --quiet --require-hashes --no-deps --target $(COGNEE_MCP) -r $<
+	@touch $@
+
+engines: $(COGNEE)/finished $(COGNEE_MCP)/finished $(MEM0)/finished
+
+# What asks Cognee runs one after the other, and beside it what asks Mem0 (`xdist_group`): each is started once.
+test-engines: engines $(VENV)/package.stamp
 	$(call heading,tests: the real engines)
-	@MEMORANDA_REAL_COGNEE=$(CURDIR)/$(COGNEE) MEMORANDA_REAL_MEM0=$${MEMORANDA_REAL_MEM0:-$(CURDIR)/$(MEM0)} \
-	  $(BIN)/python -m pytest -p no:xdist --durations=5 tests/real
+	@MEMORANDA_REAL_COGNEE=$(CURDIR)/$(COGNEE) MEMORANDA_REAL_COGNEE_MCP=$(CURDIR)/$(COGNEE_MCP) \
+	  MEMORANDA_REAL_MEM0=$${MEMORANDA_REAL_MEM0:-$(CURDIR)/$(MEM0)} \
+	  $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=5 tests/real
 
 bench: $(VENV)/bench.stamp $(VENV)/package.stamp
 	@$(BIN)/python -m bench
@@ -175,5 +192,6 @@ pins:
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra service -c requirements/run.txt -o requirements/serve.txt
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra service --extra telemetry --extra dev -c requirements/serve.txt -o requirements/dev.txt
 	$(UV_COMPILE) $(UPGRADE) requirements/cognee.in -o src/memoranda/manager/cognee.txt
+	$(UV_COMPILE) $(UPGRADE) --no-deps requirements/cognee-mcp.in -o requirements/cognee-mcp.txt
 	$(UV_COMPILE) $(UPGRADE) requirements/mem0.in -o requirements/mem0.txt
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml requirements/build.in -c requirements/limits.in --extra bench -c requirements/run.txt -o requirements/bench.txt

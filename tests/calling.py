@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -54,3 +56,15 @@ def multipart(fields: Sequence[tuple[str, str]], files: Sequence[tuple[str, str,
         head = f'Content-Disposition: form-data; name="{name}"; filename="{file}"\r\nContent-Type: text/plain\r\n\r\n'
         body += f"--{edge}\r\n{head}".encode() + content + b"\r\n"
     return body + f"--{edge}--\r\n".encode(), f"multipart/form-data; boundary={edge}"
+
+
+def listening(port: int) -> set[str]:
+    """The addresses of this machine at which somebody listens at a port."""
+    found = set()
+    for file, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/net/{file}").read_text().splitlines()[1:]:
+            address, _, at = line.split()[1].partition(":")
+            if line.split()[3] == "0A" and int(at, 16) == port:
+                words = [bytes.fromhex(address[n : n + 8])[::-1] for n in range(0, len(address), 8)]
+                found.add(socket.inet_ntop(family, b"".join(words)))
+    return found

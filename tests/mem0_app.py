@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import sys
+import traceback
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -77,6 +78,7 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError as error:  # the library's own errors for what a client did wrong
             status, answer = (404 if "not found" in str(error) else 400), {"detail": str(error)}
         except Exception:  # noqa: BLE001 - what the server does with whatever its library raises
+            traceback.print_exc()
             status, answer = 502, {"detail": "unknown"}
         told = json.dumps(answer).encode()
         self.send_response(status)

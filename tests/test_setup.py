@@ -94,7 +94,19 @@ def test_continuous_integration_runs_what_a_desk_runs() -> None:
     script = ROOT / ".ci/run"
     assert script.stat().st_mode & 0o111
     commands = [line for line in script.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
-    assert commands[-1] == "exec make test"
+    assert commands[0] == "set -euo pipefail" and "make test" in commands and commands[-1] == "make test-engines"
+
+
+@pytest.mark.parametrize(("failing", "says"), [("test", ""), ("engines", "NOTHING was checked"), ("test-engines", "")])
+def test_continuous_integration_fails_when_a_part_of_it_fails(tmp_path: Path, failing: str, says: str) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run")
+    targets = ("dev", "test", "engines", "test-engines")
+    rules = [f"{name}:\n\t@echo did {name}\n" + ("\t@exit 1\n" * (name == failing)) for name in targets]
+    (tmp_path / "Makefile").write_text(".PHONY: " + " ".join(targets) + "\n" + "".join(rules))
+    done = subprocess.run([tmp_path / ".ci/run"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and says in done.stderr
+    assert ("did test-engines" in done.stdout) == (failing == "test-engines")
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -15,6 +15,7 @@ from memoranda.manager.place import Place
 from memoranda.manager.running import down, up
 from memoranda.manager.sealing import FileVault
 from tests.calling import call
+from tests.masking import hide, pytest_runtest_makereport  # noqa: F401 - no report shows a key
 from tests.openai_standin import OpenAI, Proxy, serving_openai, serving_proxy
 
 COGNEE = "MEMORANDA_REAL_COGNEE"  # a virtual environment that has Cognee
@@ -37,7 +38,7 @@ class Cognee:
 
     @property
     def secrets(self) -> dict[str, str]:
-        return self.place.vault.get(self.engine.id)
+        return hide(self.place.vault.get(self.engine.id))
 
     @property
     def service(self) -> dict[str, str]:

@@ -19,6 +19,8 @@ from tests.conformance.test_knowledge import *  # noqa: F403
 from tests.engines.outside import outside
 from tests.real.conftest import Cognee
 
+pytestmark = pytest.mark.xdist_group("cognee")
+
 
 @pytest.fixture(scope="module")
 def user(cognee: Cognee) -> str:

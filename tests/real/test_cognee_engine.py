@@ -39,8 +39,9 @@ from tests.service.conftest import people
 
 from .conftest import Cognee
 
-LYON = "Greta pays Hugo in Lyon every Friday."
-ROME = "Ines moves the Archive to Rome in March."
+pytestmark = pytest.mark.xdist_group("cognee")
+LYON = "Berta pays Hugo in Lyon every Friday."
+ROME = "Vera moves the Archive to Rome in March."
 KINDS: tuple[SearchType, ...] = ("CHUNKS", "CHUNKS_LEXICAL", "SUMMARIES", "RAG_COMPLETION", "GRAPH_COMPLETION")
 
 
@@ -105,16 +106,16 @@ def test_everything_that_cognee_announces_on_the_real_one(
     for kind in KINDS:
         asked = GraphSearchRequest(query="Who pays Hugo in Lyon?", search_type=kind)
         found = knowledge.search_graph(desk, cleo, "cleo", asked)
-        assert found.passages and "Greta" in found.passages[0].text, kind
+        assert found.passages and "Berta" in found.passages[0].text, kind
         assert all(passage.dataset_id == dataset.id for passage in found.passages)
         assert all(passage.score is not None and 0 <= passage.score <= 1 for passage in found.passages)
         if kind in ("CHUNKS", "CHUNKS_LEXICAL"):
             assert {passage.source for passage in found.passages} == ids
     relations = knowledge.relations(desk, cleo, "cleo", dataset.id)
     names = {entity.id: entity.name for entity in relations.entities}
-    assert {"greta", "hugo", "lyon"} <= set(names.values())
+    assert {"berta", "hugo", "lyon"} <= set(names.values())
     told = {(names[one.source], one.relation, names[one.target]) for one in relations.relations}
-    assert ("greta", "stands_before", "hugo") in told
+    assert ("berta", "stands_before", "hugo") in told
 
     asked = GraphSearchRequest(query=LYON)
     first = knowledge.search_graph(desk, cleo, "cleo", asked).passages[0]
@@ -124,7 +125,7 @@ def test_everything_that_cognee_announces_on_the_real_one(
     left = knowledge.search_graph(desk, cleo, "cleo", asked).passages
     assert [passage.text for passage in left] == [ROME]
     knowledge.delete(desk, cleo, "cleo", dataset.id)
-    assert words_on_disk(cognee, "Greta pays Hugo") == [] and words_on_disk(cognee, "Ines moves the Archive") == []
+    assert words_on_disk(cognee, "Berta pays Hugo") == [] and words_on_disk(cognee, "Vera moves the Archive") == []
     assert "acme" not in str(call(cognee.base, "GET", "/api/v1/datasets", **cognee.service)[1])
 
 

@@ -23,6 +23,8 @@ from tests.engines.asking import asking
 from tests.engines.outside import outside
 from tests.real.mem0 import KEY, RealMem0, mem0_running
 
+pytestmark = pytest.mark.xdist_group("mem0")
+
 
 @pytest.fixture(scope="module")
 def mem0() -> Iterator[RealMem0]:

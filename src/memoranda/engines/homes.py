@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from memoranda.context import Context
-from memoranda.engines.shelves import DiskShelf, Shelf
+from memoranda.engines.shelves import DiskShelf, Shelf, Sight
 from memoranda.errors import MemorandaError
 from memoranda.home.keys import Keys
 from memoranda.operations.open_home import OpenHome
@@ -93,10 +93,12 @@ class Homes:
         order = [project, None] if write != "tenant" else [None, project]
         with ExitStack() as stack:
             seen = []
+            sight = self.shelf.sight(tenant, order)
             for at, of in enumerate(order):
                 make = write is not None and at == 0
-                home = stack.enter_context(self._open(tenant, of, make=make))
+                home = stack.enter_context(self._open(tenant, of, sight, make=make))
                 if home is not None:
+                    stack.enter_context(sight.shown(home, of))
                     limited = home.seen_by(given, context.keep_days)
                     stack.callback(limited.leave)
                     seen.append(limited)
@@ -105,16 +107,19 @@ class Homes:
     @contextmanager
     def whole(self, tenant: str, project: str | None) -> Iterator[OpenHome | None]:
         """A Home with everything in it, for what concerns all of it; None when there is none."""
-        with self._open(tenant, project, make=False) as home:
+        with self._open(tenant, project, self.shelf.sight(tenant, [project]), make=False) as home:
             yield home
 
     @contextmanager
-    def _open(self, tenant: str, project: str | None, *, make: bool) -> Iterator[OpenHome | None]:
+    def _open(self, tenant: str, project: str | None, sight: Sight, *, make: bool) -> Iterator[OpenHome | None]:
+        if not (make or sight.shows(project)):
+            yield None
+            return
         entry = self._taken(tenant, project)
         try:
             with entry.lock:
                 if entry.space is None:
-                    entry.space = self.shelf.open(self._context, tenant, project, make=make)
+                    entry.space = self.shelf.open(self._context, tenant, project, sight, make=make)
                 space = entry.space
             yield None if space is None else space.homes()[0]
         finally:

@@ -6,6 +6,8 @@ import hashlib
 import os
 import re
 import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -22,11 +24,33 @@ if TYPE_CHECKING:
     from memoranda.home.postgres.keys import SealedKeys
     from memoranda.home.postgres.moving import Moved, Target
     from memoranda.home.postgres.places import Place
+    from memoranda.home.postgres.places import Sight as Told
     from memoranda.home.postgres.store import PostgresStore
     from memoranda.index.catchup import Progress
+    from memoranda.operations.open_home import OpenHome
     from memoranda.state.database import Database
 
 _LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
+
+
+class Sight(Protocol):
+    """What a request was told at its beginning of the Homes that it is about."""
+
+    def shows(self, project: str | None) -> bool:
+        """Whether there is such a Home, or may be one."""
+
+    def shown(self, home: OpenHome, project: str | None) -> AbstractContextManager[None]:
+        """Until the end, the Home need not be asked again what holds in it."""
+
+
+class Unseen:
+    """Implements `Sight`: nobody was asked."""
+
+    def shows(self, project: str | None) -> bool:  # noqa: ARG002
+        return True
+
+    def shown(self, home: OpenHome, project: str | None) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
 
 
 class Shelf(Protocol):
@@ -44,7 +68,10 @@ class Shelf(Protocol):
     def has(self, tenant: str) -> bool:
         """Whether there is any Home of this tenant, open or not."""
 
-    def open(self, context: Context, tenant: str, project: str | None, *, make: bool) -> Space | None:
+    def sight(self, tenant: str, projects: Sequence[str | None]) -> Sight:
+        """What there is of these Homes, at the beginning of a request."""
+
+    def open(self, context: Context, tenant: str, project: str | None, sight: Sight, *, make: bool) -> Space | None:
         """A space with one Home in it; None when there is none, and it shall not be made."""
 
     def trouble(self) -> str:
@@ -71,7 +98,10 @@ class DiskShelf:
     def has(self, tenant: str) -> bool:
         return self.root_of(tenant, None).parent.exists()
 
-    def open(self, context: Context, tenant: str, project: str | None, *, make: bool) -> Space | None:
+    def sight(self, tenant: str, projects: Sequence[str | None]) -> Sight:  # noqa: ARG002
+        return Unseen()
+
+    def open(self, context: Context, tenant: str, project: str | None, sight: Sight, *, make: bool) -> Space | None:  # noqa: ARG002
         root, keys = self.root_of(tenant, project), self.keys_of(tenant)
         if not is_home(root):
             if not make:
@@ -91,6 +121,25 @@ class DiskShelf:
     def trouble(self) -> str:
         there = self.folder if self.folder.exists() else self.folder.parent
         return "" if os.access(there, os.W_OK) else "nothing can be written to the data folder"
+
+
+class _Told:
+    """Implements `Sight` by what one question told."""
+
+    def __init__(self, shelf: PostgresShelf, sights: Mapping[str, Told]) -> None:
+        self._shelf = shelf
+        self.sights = sights
+
+    def shows(self, project: str | None) -> bool:
+        return self._shelf.place_of(project) in self.sights
+
+    def shown(self, home: OpenHome, project: str | None) -> AbstractContextManager[None]:
+        from memoranda.home.postgres.repository import PostgresRepository
+
+        sight, repository = self.sights.get(self._shelf.place_of(project)), home.repository
+        if sight is None or not isinstance(repository, PostgresRepository):
+            return nullcontext()
+        return repository.shown(sight.state) if repository.store.home == sight.place.home else nullcontext()
 
 
 class PostgresShelf:
@@ -135,15 +184,21 @@ class PostgresShelf:
         """What the row of a Home calls its place."""
         return "tenant" if project is None else f"project:{project}"
 
-    def open(self, context: Context, tenant: str, project: str | None, *, make: bool) -> Space | None:
-        from memoranda.home.postgres.places import COMING, find_place, make_place
+    def sight(self, tenant: str, projects: Sequence[str | None]) -> Sight:
+        from memoranda.home.postgres.places import sights
 
-        store, where = self._store(tenant, 0), self.place_of(project)
-        place = find_place(store, where)
-        if place is None:
-            if not make:
-                return None
-            place = make_place(store, context, where, name_of(tenant, project))
+        return _Told(self, sights(self._store(tenant, 0), [self.place_of(project) for project in projects]))
+
+    def open(self, context: Context, tenant: str, project: str | None, sight: Sight, *, make: bool) -> Space | None:
+        from memoranda.home.postgres.places import COMING, make_place
+
+        where = self.place_of(project)
+        told = sight.sights.get(where) if isinstance(sight, _Told) else None
+        if told is None and not make:
+            return None
+        place = (
+            make_place(self._store(tenant, 0), context, where, name_of(tenant, project)) if told is None else told.place
+        )
         if place.state == COMING:
             raise ComponentUnavailable(
                 "These memories are being moved here.", remedy="Try again when `memoranda move` has finished."

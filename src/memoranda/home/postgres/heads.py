@@ -43,10 +43,9 @@ def put_heads(cursor: Cursor, home: int, now: Mapping[str, tuple[str, bytes] | N
 
 def read_heads(store: PostgresStore, blobs: Iterable[str]) -> dict[str, bytes]:
     """blob -> bytes of these, as far as they are the head of a note that the tenant may see."""
-    wanted = [bytes.fromhex(blob) for blob in dict.fromkeys(blobs)]
-    query = "SELECT blob, content FROM memory_heads WHERE home = %s AND blob = ANY(%s)"
-    with store.reading() as cursor:
-        return {blob.hex(): content for blob, content in cursor.execute(query, (store.home, wanted)).fetchall()}
+    names = ", ".join(f"'\\x{bytes.fromhex(blob).hex()}'" for blob in dict.fromkeys(blobs))
+    rows = store.ask(f"SELECT blob, content FROM memory_heads WHERE home = {int(store.home)} AND blob IN ({names})")
+    return {blob.hex(): content for blob, content in rows}
 
 
 def _bytes(path: str) -> bytes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memoranda.context import Context
 from memoranda.home.marker import Marker, home_name, write_marker
 from memoranda.home.postgres.keys import lock
-from memoranda.home.postgres.store import Cursor, PostgresStore
+from memoranda.home.postgres.store import STATE, Cursor, PostgresStore, State, state_of
 from memoranda.notes.ids import new_id
 from memoranda.values import dataclass
 
@@ -40,6 +42,23 @@ def places(store: PostgresStore) -> list[Place]:
     with store.reading() as cursor:
         rows = cursor.execute(f"SELECT {_COLUMNS} FROM memory_homes ORDER BY place").fetchall()
     return [Place(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A Home and what holds in it, as one question told both."""
+
+    place: Place
+    state: State
+
+
+def sights(store: PostgresStore, wanted: Sequence[str]) -> dict[str, Sight]:
+    """place -> those of the tenant's Homes at these places that there are, in one question."""
+    # A name comes as digits: whatever it holds, it is no SQL.
+    names = ", ".join(f"convert_from('\\x{place.encode().hex()}', 'UTF8')" for place in wanted)
+    rows = store.ask(f"SELECT {_COLUMNS}, {STATE} FROM memory_homes WHERE place IN ({names})")
+    told = (Sight(Place(*row[:8]), state_of(row[8:])) for row in rows)
+    return {sight.place.place: sight for sight in told}
 
 
 def make_place(store: PostgresStore, context: Context, place: str, name: str) -> Place:

@@ -102,6 +102,7 @@ class PostgresRepository(Holding):
         self._coming: tuple[str, bytes, bytes, str] | None = None  # what `appending` foresaw
         self._moved = False
         self._seeing = threading.RLock()
+        self._shown = threading.local()  # whether this thread has been told a moment ago what holds
         self._generation = renew(store, self.layout, self.erasures)
         self._see(store.look())
         if self._state.main is None and self.read_only is None:
@@ -130,9 +131,22 @@ class PostgresRepository(Holding):
         group = self._open
         if group is not None and self._builder == threading.get_ident():
             return group.state
+        if getattr(self._shown, "to", False):
+            return self._state
         state = self.store.look()
         self._see(state)
         return state
+
+    @contextmanager
+    def shown(self, state: State) -> Iterator[None]:
+        """This request has asked already: until it ends, or this thread writes, that holds, or what is newer."""
+        self.store.saw(state)
+        self._see(state)
+        self._shown.to = True
+        try:
+            yield
+        finally:
+            self._shown.to = False
 
     def _see(self, state: State) -> None:
         """Takes note of what was read, and of what others have written and erased meanwhile."""
@@ -277,6 +291,7 @@ class PostgresRepository(Holding):
 
     def write(self, context: Context, build: Callable[[datetime], Draft]) -> Record:
         self.writing_allowed()
+        self._shown.to = False
         with self._counting:
             self._waiting += 1
         self._turn.acquire()
@@ -504,6 +519,7 @@ class PostgresRepository(Holding):
         self, context: Context, blanks: Sequence[Blank], reason: str, testimony: Sequence[Mapping[str, Any]] = ()
     ) -> Erasure:
         self.writing_allowed()
+        self._shown.to = False
         with self._turn:
             done = copying.erase(self.store, self, context, blanks, reason, testimony)
         self._now()

@@ -44,11 +44,10 @@ SELECT tenant(), %s, oid, kind, base, data FROM unnest(%s::bytea[], %s::smallint
   AS given(oid, kind, base, data)
 ON CONFLICT DO NOTHING
 """
-_STATE = """
-SELECT seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
-  (SELECT jsonb_object_agg(name, commit) FROM memory_refs WHERE memory_refs.home = memory_homes.home)
-FROM memory_homes WHERE home = %s
-"""
+# What `State` tells of a row of `memory_homes`.
+STATE = """seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
+  (SELECT jsonb_object_agg(name, commit) FROM memory_refs WHERE memory_refs.home = memory_homes.home)"""
+_STATE = f"SELECT {STATE} FROM memory_homes WHERE home = %s"
 
 _HOLD = "SELECT FROM memory_homes WHERE home = {} FOR UPDATE"
 
@@ -76,6 +75,11 @@ class State(NamedTuple):
     @property
     def ledger(self) -> str | None:
         return self.refs.get(LEDGER_REF)
+
+
+def state_of(row: Sequence[Any]) -> State:
+    """From what `STATE` selects."""
+    return State(row[0], row[1], row[2], row[3] or {})
 
 
 class PostgresStore:
@@ -120,6 +124,17 @@ class PostgresStore:
             assert isinstance(driver, psycopg.Connection)
             yield driver.cursor(binary=True)
 
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of one statement in plain SQL, by one message; in the transaction that this thread has open, if any.
+
+        Nothing that anybody has written may stand in it other than as hexadecimal digits.
+        """
+        own: Cursor | None = getattr(self._own, "cursor", None)
+        if own is None:
+            return self._database.ask(self.tenant, query)
+        with answered():
+            return own.connection.execute(query.encode()).fetchall()
+
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
         """A transaction to write in; what this thread reads meanwhile, it reads in it."""
@@ -146,7 +161,7 @@ class PostgresStore:
     def _told(self, row: Sequence[Any] | None) -> State:
         if row is None:
             raise RefMoved("The Home is not there any more.", remedy="Somebody has moved or removed it.")
-        state = State(row[0], row[1], row[2], row[3] or {})
+        state = state_of(row)
         self.saw(state)
         return state
 
@@ -168,7 +183,7 @@ class PostgresStore:
             if number > before and state is not None:  # begun after this call was: as new as an answer of our own
                 return state
             self._questions += 1
-            rows = self._database.ask(self.tenant, _STATE.replace("%s", str(int(self.home))))
+            rows = self.ask(_STATE.replace("%s", str(int(self.home))))
             state = self._told(rows[0] if rows else None)
             self._looked = (self._questions, state)
             return state

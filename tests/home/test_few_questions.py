@@ -1,0 +1,89 @@
+"""A recall asks the database twice: what holds in the Homes that it is about, and for the words that leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from home.test_nodes import Node, nodes
+from memoranda.context import Context
+from memoranda.engines.contract import RememberRequest, UpdateRequest
+from memoranda.home.postgres.places import make_place, sights
+from memoranda.home.postgres.store import PostgresStore
+from memoranda.state import postgres as state
+from tests.engines.asking import asking
+
+__all__ = ["nodes"]
+PROJECT, TENANT = asking(writes="project"), asking(writes="organization")
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """One entry for each answer of the server that somebody has waited for."""
+    waited: list[float] = []
+    before = state._Bounded.wait
+
+    def wait(self: Any, gen: Any, *args: Any) -> Any:
+        waited.append(0)
+        return before(self, gen, *args)
+
+    monkeypatch.setattr(state._Bounded, "wait", wait)
+    yield waited
+
+
+def test_a_warm_recall_asks_twice_and_so_does_one_where_a_home_is_missing(
+    nodes: tuple[Node, Node], messages: list[float]
+) -> None:
+    one, _ = nodes
+    one.remember("The harbour has seven gates.")
+    for _ in range(2):
+        one.texts("How many gates has the harbour?")
+        messages.clear()
+        assert one.texts("How many gates has the harbour?") == ["The harbour has seven gates."]
+        assert len(messages) == 2
+        one.engine.remember(one.context, TENANT, RememberRequest(content="Whoever sails is greeted."))  # the other Home
+
+
+def test_a_home_that_a_neighbour_makes_is_there_at_the_next_request(nodes: tuple[Node, Node]) -> None:
+    one, two = nodes
+    one.remember("The harbour has seven gates.")
+    assert len(two.texts("harbour gates greeted")) == 1
+    one.engine.remember(one.context, TENANT, RememberRequest(content="Whoever sails into the harbour is greeted."))
+    assert len(two.texts("harbour gates greeted")) == 2
+
+
+def test_who_writes_in_the_middle_of_a_request_reads_what_holds_behind_it(nodes: tuple[Node, Node]) -> None:
+    """What a request was told at its beginning holds for reading, and not beyond its own writing."""
+    one, two = nodes
+    note = one.remember("The harbour has seven gates.")
+    two.texts("harbour")
+    with two.homes.reading(two.context, "acme", "web", ()) as space:
+        (home,) = space.homes()
+        before = home.repository.snapshot()
+        changed = one.engine.update(
+            one.context, PROJECT, note, UpdateRequest(content="It has nine gates."), if_match=None
+        )
+        assert home.repository.snapshot() == before
+        home.repository.write(two.context, lambda _at: _empty())
+        assert home.repository.snapshot().seq > before.seq + 1
+        assert home.repository.snapshot().commit != before.commit
+    assert two.engine.get(two.context, PROJECT, changed.id).content == "It has nine gates."
+
+
+def _empty() -> Any:
+    from memoranda.home.draft import Draft
+
+    return Draft("recipe", "Nothing", [], author="somebody")
+
+
+def test_a_place_with_any_name_is_no_sql(nodes: tuple[Node, Node], context: Context) -> None:
+    one, _ = nodes
+    one.remember("The harbour has seven gates.")
+    store = PostgresStore(one.database, "acme", 0)
+    for name in ("project:web') OR ('1'='1", "project:\\", "x'; DROP TABLE memory_homes; --", "é\n'", "project:web%s"):
+        assert sights(store, [name]) == {}
+        made = make_place(store, context, name, "other")
+        assert {place: sight.place for place, sight in sights(store, [name, "project:web"]).items()}[name] == made
+    assert list(sights(store, ["project:web"])) == ["project:web"]

@@ -10,12 +10,19 @@ from pathlib import Path
 import pytest
 
 from memoranda.context import Context
-from memoranda.home.create import create, finish
 from memoranda.home.keys import Keys
 from memoranda.operations.space import Space
 from tests import postgres as postgres_server
-from tests.postgres import empty_postgres, own_postgres, postgres, postgres_of_module  # noqa: F401 fixtures
+from tests import stores
+from tests.postgres import (  # noqa: F401 fixtures
+    database_of_run,
+    empty_postgres,
+    own_postgres,
+    postgres,
+    postgres_of_module,
+)
 from tests.standin import StandIn, serving
+from tests.stores import InPostgres, OnDisk, Opening, Site
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,6 +33,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         postgres_server.stop_server()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    stores.choose(metafunc)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    stores.leave_out(items)
 
 
 class Clock:
@@ -62,21 +77,41 @@ def context(clock: Clock, seeded: Callable[[int], bytes]) -> Context:
 
 
 @pytest.fixture
-def keys(tmp_path: Path) -> Keys:
+def home_store(request: pytest.FixtureRequest) -> str:
+    """On which store the Home of a test lies, see `tests.stores`."""
+    return str(getattr(request, "param", stores.DISK))
+
+
+@pytest.fixture
+def site(home_store: str, request: pytest.FixtureRequest, tmp_path: Path, context: Context) -> Site:
+    """A fresh Home in which nothing was remembered yet; nothing holds it open."""
+    if home_store == stores.POSTGRES:
+        return InPostgres(tmp_path / "home", context, request.getfixturevalue("database_of_run"))
+    return OnDisk(tmp_path / "home", context, Keys(tmp_path / "keys"))
+
+
+@pytest.fixture
+def keys(home_store: str, request: pytest.FixtureRequest, tmp_path: Path) -> Keys:
+    if home_store == stores.POSTGRES:
+        return request.getfixturevalue("site").keys  # type: ignore[no-any-return]
     return Keys(tmp_path / "keys")
 
 
 @pytest.fixture
-def home(tmp_path: Path, context: Context, keys: Keys) -> Path:
-    """The root of a fresh Home in which nothing was remembered yet; nothing holds it open."""
-    made = create(tmp_path / "home", context)
-    finish(made.root, context, keys)
-    return made.root
+def home(site: Site) -> Path:
+    """The root of that Home."""
+    return site.root
 
 
 @pytest.fixture
-def space(home: Path, context: Context, keys: Keys) -> Iterator[Space]:
-    with Space(context, keys, home, None) as opened:
+def opening(site: Site) -> Opening:
+    """Opens that Home once more, as another process would: `opening(context)`."""
+    return site.open
+
+
+@pytest.fixture
+def space(site: Site, context: Context) -> Iterator[Space]:
+    with site.open(context) as opened:
         yield opened
 
 

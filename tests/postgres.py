@@ -19,12 +19,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
+
+if TYPE_CHECKING:
+    from memoranda.state.database import Database
 
 OWNER, SERVICE = "memoranda_test_owner", "memoranda_test_service"
 _FOLDER = "MEMORANDA_TEST_POSTGRES_FOLDER"  # tells the processes of one run where their server lies
@@ -249,6 +252,15 @@ def postgres_of_module() -> Iterator[Urls]:
     urls = _fresh(server, None)
     yield urls
     _drop(server, urls)
+
+
+@pytest.fixture(scope="session")
+def database_of_run() -> Iterator[Database]:
+    """A state as the service has it, for all tests of a process that keep to a tenant of their own."""
+    from memoranda.state.opening import open_database
+
+    with database() as urls, open_database(urls.service) as opened:
+        yield opened
 
 
 @pytest.fixture

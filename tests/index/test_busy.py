@@ -13,12 +13,13 @@ import pytest
 
 from memoranda.context import Context
 from memoranda.errors import IndexBusy
-from memoranda.home.keys import Keys
+from memoranda.home.draft import Change, Draft
 from memoranda.index import catalog, journal_mode
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.space import Space
 from memoranda.values import replace
+from tests.stores import Opening, Site
 
 FILES = ("catalog-*/catalog.sqlite", "lexical-*/lexical.sqlite")
 
@@ -35,12 +36,18 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def kept(context: Context, home: Path, keys: Keys) -> Path:
-    """A Home with a note and its indexes."""
-    with Space(context, keys, home, None) as space:
+def kept(context: Context, site: Site, opening: Opening) -> Path:
+    """The folder of a Home with a note and its indexes."""
+    with opening(context) as space:
         remember(context, space, NewNote("The ferry leaves at six."))
         assert recall(context, space, "ferry").items
-    return home
+    return site.root
+
+
+def written(context: Context, space: Space) -> None:
+    """A note that is there without any index having been asked."""
+    files = [Change("memory/notes/pilot.md", b"The pilot is Maud.\n")]
+    space.one().repository.write(context, lambda _at: Draft("test", "Write", files, (), {}, "dana"))
 
 
 def the_file(home: Path, pattern: str) -> Path:
@@ -65,14 +72,14 @@ def held(path: Path, how: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("pattern", FILES)
-def test_a_busy_index_is_named_and_kept(pattern: str, context: Context, kept: Path, keys: Keys) -> None:
-    with Space(context, keys, kept, None) as space:
+def test_a_busy_index_is_named_and_kept(pattern: str, context: Context, kept: Path, opening: Opening) -> None:
+    with opening(context) as space:
         assert recall(context, space, "ferry").items
         path = the_file(kept, pattern)
         before = path.stat().st_ino
         space.one().repository.watch()
         with held(path):
-            (kept / "memory/notes/pilot.md").write_text("The pilot is Maud.\n")
+            written(context, space)
             with pytest.raises(IndexBusy, match="busy"):
                 recall(context, space, "pilot")
             assert the_file(kept, pattern).stat().st_ino == before, "it is another process's as well"
@@ -85,52 +92,52 @@ def test_a_busy_index_is_named_and_kept(pattern: str, context: Context, kept: Pa
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("pattern", FILES)
 def test_one_that_cannot_be_opened_because_it_is_busy_is_kept_as_well(
-    pattern: str, context: Context, kept: Path, keys: Keys
+    pattern: str, context: Context, kept: Path, opening: Opening
 ) -> None:
     path = the_file(kept, pattern)
     before = path.stat().st_ino
-    with held(path, "EXCLUSIVE"), Space(context, keys, kept, None) as space, pytest.raises(IndexBusy):
+    with held(path, "EXCLUSIVE"), opening(context) as space, pytest.raises(IndexBusy):
         recall(context, space, "ferry")
     assert the_file(kept, pattern).stat().st_ino == before
-    with Space(context, keys, kept, None) as space:
+    with opening(context) as space:
         assert recall(context, space, "ferry").items
 
 
-def test_it_is_waited_for(context: Context, kept: Path, keys: Keys) -> None:
-    with Space(context, keys, kept, None) as space, held(the_file(kept, FILES[0])) as other:
-        (kept / "memory/notes/pilot.md").write_text("The pilot is Maud.\n")
+def test_it_is_waited_for(context: Context, kept: Path, opening: Opening) -> None:
+    with opening(context) as space, held(the_file(kept, FILES[0])) as other:
+        written(context, space)
         release = threading.Timer(0.2, lambda: other.execute("COMMIT"))
         release.start()
         assert recall(context, space, "pilot").items
         release.join()
 
 
-def test_a_damaged_one_is_made_again(context: Context, kept: Path, keys: Keys) -> None:
+def test_a_damaged_one_is_made_again(context: Context, kept: Path, opening: Opening) -> None:
     """The other side: what is broken is not taken for busy."""
     for pattern in FILES:
         path = the_file(kept, pattern)
         for part in path.parent.glob(f"{path.name}-*"):
             part.unlink()
         path.write_bytes(b"This is no database. " * 500)
-    with Space(context, keys, kept, None) as space:
+    with opening(context) as space:
         found = recall(context, space, "ferry")
         assert [item.text for item in found.items] == ["The ferry leaves at six."]
         assert [said for said in found.coverage.notices if "made again" in said]
 
 
-def test_one_that_is_damaged_inside_is_made_again_in_the_middle(context: Context, kept: Path, keys: Keys) -> None:
-    with Space(context, keys, kept, None) as space:
+def test_one_that_is_damaged_inside_is_made_again_in_the_middle(context: Context, kept: Path, opening: Opening) -> None:
+    with opening(context) as space:
         assert recall(context, space, "ferry").items
         space.one().indexes.catalog.db.execute("DROP TABLE files")
-        (kept / "memory/notes/pilot.md").write_text("The pilot is Maud.\n")
+        written(context, space)
         assert [item.text for item in recall(context, space, "pilot").items] == ["The pilot is Maud."]
 
 
 def test_one_that_is_deleted_in_the_middle_is_made_again(
-    context: Context, kept: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    context: Context, kept: Path, opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As another process's erasing does, after we have looked whether the files are still there."""
-    with Space(context, keys, kept, None) as space:
+    with opening(context) as space:
         assert recall(context, space, "ferry").items
         home = space.one()
         begin, deleted = catalog.Catalog.state, []
@@ -141,7 +148,7 @@ def test_one_that_is_deleted_in_the_middle_is_made_again(
                 shutil.rmtree(kept / ".memoranda")
             return begin(self, name)
 
-        (kept / "memory/notes/pilot.md").write_text("The pilot is Maud.\n")
+        written(context, space)
         monkeypatch.setattr(catalog.Catalog, "state", deletes)
         home.indexes.catch_up()
         assert deleted

@@ -19,10 +19,11 @@ from memoranda.index.recipes import find_recipe
 from memoranda.index.status import index_states
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.journaling import Turn, append
-from memoranda.operations.recalling import recall
+from memoranda.operations.recalling import Item, recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.space import Space
 from tests.standin import StandIn
+from tests.stores import Opening, Site
 
 needs_table = pytest.mark.skipif(installed() is None, reason="the package wordllama is not installed")
 RECIPES = ["words", pytest.param("static", marks=needs_table), "endpoint:letters"]
@@ -82,22 +83,27 @@ def test_a_damaged_index_is_known(context: Context, space: Space, tmp_path: Path
 
 
 @pytest.mark.requirement("A-003")
-def test_any_index_may_go_and_nothing_is_lost(context: Context, space: Space, home: Path, keys: Keys) -> None:
+def test_any_index_may_go_and_nothing_is_lost(context: Context, site: Site, opening: Opening) -> None:
+    with opening(context) as space:
+        before = any_may_go(context, space, site.root / ".memoranda")
+    shutil.rmtree(site.root / ".memoranda")
+    with opening(context) as again:
+        assert recall(context, again, "Acme champion").items == before
+
+
+def any_may_go(context: Context, space: Space, cache: Path) -> tuple[Item, ...]:
+    """What is answered before, and after each of them."""
     told = remember(context, space, NewNote("Acme renewed for 24 months.", subject="customer/acme"))
     append(context, space, Turn("The champion moved to Luis.", "dana"))
     before = recall(context, space, "Acme champion")
     assert before.items[0].id == told.id and len(before.items) == 2
     space.one().repository.flush()
-    cache = home / ".memoranda"
     for directory in [path for path in cache.iterdir() if path.is_dir()]:
         shutil.rmtree(directory)
         assert recall(context, space, "Acme champion").items == before.items
     for name in (state.name for state in index_states(space.one().indexes)):
         assert (cache / name).is_dir()
-    space.close()
-    shutil.rmtree(cache)
-    with Space(context, keys, home, None) as again:
-        assert recall(context, again, "Acme champion").items == before.items
+    return before.items
 
 
 def test_others_recall_and_write_while_the_indexes_are_made_again(

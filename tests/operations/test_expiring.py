@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from conftest import Clock
-from home.erasing import places
-from home.tools import git
 
 from memoranda.context import Context
 from memoranda.errors import InvalidNote, LegalHold, MemorandaError, NotFound
@@ -26,6 +24,7 @@ from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide, queue
 from memoranda.operations.space import Space
 from memoranda.operations.timelines import timeline
+from tests.stores import Site
 
 
 def ids(items: list[object] | tuple[object, ...]) -> list[str]:
@@ -39,7 +38,7 @@ def asked(context: Context, space: Space, words: str) -> set[str]:
 
 
 def test_a_note_is_hidden_everywhere_from_the_moment_on(
-    context: Context, person: Context, space: Space, clock: Clock, home: Path
+    context: Context, person: Context, space: Space, clock: Clock, site: Site
 ) -> None:
     short = remember(context, space, NewNote("The lamp is lit.", subject="lamp", retention_days=30))
     long = remember(context, space, NewNote("The lamp is green.", subject="lamp", retention_days=365))
@@ -59,36 +58,36 @@ def test_a_note_is_hidden_everywhere_from_the_moment_on(
     with pytest.raises(NotFound):
         history(context, space, short.id)
     assert ids(timeline(context, space, "lamp")) == [long.id]
-    assert (home / short.path).exists(), "hidden, and removed when asked"
+    assert site.file(short.path), "hidden, and removed when asked"
 
     dry = expire(context, space, dry_run=True)
-    assert ids([item for item in dry.removed if item.kind == "note"]) == [short.id] and (home / short.path).exists()
+    assert ids([item for item in dry.removed if item.kind == "note"]) == [short.id] and site.file(short.path)
     done = expire(context, space)
     assert done.removed == dry.removed and "retention ended on 2026-11-01" in done.removed[0].why
-    assert not done.erased and not (home / short.path).exists()
+    assert not done.erased and not site.file(short.path)
     assert expire(context, space).removed == ()
     space.one().repository.flush()
-    assert "The lamp is lit" in git(home, "log", "-p")
+    assert "The lamp is lit" in site.git("log", "-p")
     assert remember(context, space, NewNote("The lamp is lit.")).id, "what expired may be learned again"
 
 
 @pytest.mark.requirement("A-060")
 def test_the_history_goes_with_it_when_its_class_asks_for_it(
-    context: Context, space: Space, clock: Clock, home: Path
+    context: Context, space: Space, clock: Clock, site: Site
 ) -> None:
     gone = remember(context, space, NewNote("Kowalskoff came.", retention_days=1, retention_class="erase_history"))
     kept = remember(context, space, NewNote("Zebrafisch came.", retention_days=1, retention_class="keep_history"))
     clock.tick(days=2)
     done = expire(context, space)
     assert ids([x for x in done.removed if x.kind == "note"]) == sorted([gone.id, kept.id]) and done.erased
-    assert done.found == () and places(home, ["kowalskoff"]) == []
-    assert "Zebrafisch" in git(home, "log", "-p")
+    assert done.found == () and site.places(["kowalskoff"]) == []
+    assert "Zebrafisch" in site.git("log", "-p")
     with pytest.raises(InvalidNote):
         remember(context, space, NewNote("Bad.", retention_class="for_ever"))
     assert doctor(context, space).ok
 
 
-def test_what_was_said_stays_in_the_journal(context: Context, space: Space, clock: Clock, home: Path) -> None:
+def test_what_was_said_stays_in_the_journal(context: Context, space: Space, clock: Clock) -> None:
     """Else a note that cites a whole journal, and ends at once, would take it away without a person."""
     said = append(context, space, Turn("Kowalskoff is the new harbour master.", "dana"))
     whole = said.uri.partition("#")[0]
@@ -141,7 +140,7 @@ def test_of_two_retentions_the_shorter_wins(context: Context, space: Space, cloc
 
 
 def test_a_hold_refuses_and_keeps_nothing_else(
-    context: Context, person: Context, space: Space, clock: Clock, home: Path
+    context: Context, person: Context, space: Space, clock: Clock, site: Site
 ) -> None:
     held = remember(context, space, NewNote("The lamp is lit.", retention_days=1, legal_hold=True))
     free = remember(context, space, NewNote("The crane is red.", retention_days=1))
@@ -154,7 +153,7 @@ def test_a_hold_refuses_and_keeps_nothing_else(
         assert isinstance(done, Forgotten) and done.dry_run == dry_run
         assert ids([x for x in done.removed if x.kind == "note"]) == [free.id]
         assert (held.id, True) in [(r.what, "legal hold" in r.why) for r in done.remains]
-        assert (home / held.path).exists() and (home / free.path).exists() == dry_run
+        assert site.file(held.path) and (site.file(free.path) is not None) == dry_run
     with pytest.raises(LegalHold, match=held.id):
         expire(context, space)  # as often as it is tried, also when nothing else is due
     hold(person, space, [held.id], "release", reason="closed")
@@ -162,7 +161,7 @@ def test_a_hold_refuses_and_keeps_nothing_else(
 
 
 def test_no_unreviewed_retention_takes_a_reviewed_note_away(
-    context: Context, person: Context, space: Space, clock: Clock, home: Path
+    context: Context, person: Context, space: Space, site: Site, clock: Clock, home: Path
 ) -> None:
     edited = remember(context, space, NewNote("The lamp is lit.", subject="lamp"))
     superseded = remember(context, space, NewNote("The crane is red.", subject="crane"))
@@ -179,26 +178,26 @@ def test_no_unreviewed_retention_takes_a_reviewed_note_away(
     assert ids(automatic_context(context, space).items) == sorted([edited.id, superseded.id])
     done = expire(context, space)
     assert done.removed == () and any(superseded.id in r.what and "terminal" in r.why for r in done.remains)
-    assert (home / superseded.path).exists() and path.exists()
+    assert site.file(superseded.path) and path.exists()
     assert ids(automatic_context(context, space).items) == sorted([edited.id, superseded.id])
     done = expire(person, space)
     assert superseded.id in {x.id for x in done.removed} and edited.id not in {x.id for x in done.removed}
 
 
 def test_an_agent_s_retention_takes_no_note_of_others_away(
-    context: Context, person: Context, space: Space, clock: Clock, home: Path
+    context: Context, person: Context, space: Space, clock: Clock, site: Site
 ) -> None:
     bobs = remember(replace(context, agent="bob"), space, NewNote("The crane is red."))
     over = {"retention_days": 0, "retention_class": "erase_history"}
     mine = update(context, space, bobs.id, "The crane is blue.", changes=over)
     done = expire(context, space)
     assert done.removed == () and any(bobs.id in r.what and "somebody else" in r.why for r in done.remains)
-    assert (home / bobs.path).exists()
+    assert site.file(bobs.path)
     assert {x.id for x in expire(person, space).removed if x.kind == "note"} == {bobs.id, mine.id}
 
 
 def test_an_edit_of_a_file_takes_no_history_without_a_person(
-    context: Context, person: Context, space: Space, clock: Clock, home: Path
+    context: Context, person: Context, space: Space, site: Site, clock: Clock, home: Path
 ) -> None:
     notes = [remember(replace(context, agent="bob"), space, NewNote(f"Kowalskoff {n}.")) for n in "ab"]
     added = "\nretention_days: 0\nretention_class: erase_history\nsources:"
@@ -208,15 +207,15 @@ def test_an_edit_of_a_file_takes_no_history_without_a_person(
     done = expire(context, space)
     assert len(done.removed) == 4 and not done.erased
     space.one().repository.flush()
-    assert "Kowalskoff a." in git(home, "log", "-p"), "an agent that edits a file could have deleted it, and no more"
+    assert "Kowalskoff a." in site.git("log", "-p"), "an agent that edits a file could have deleted it, and no more"
 
 
 def test_a_note_that_expired_does_not_come_back_with_an_old_state(
-    context: Context, space: Space, clock: Clock, home: Path
+    context: Context, space: Space, site: Site, clock: Clock, home: Path
 ) -> None:
     note = remember(context, space, NewNote("The lamp is lit.", retention_days=1))
     space.one().repository.flush()
-    data = (home / note.path).read_bytes()
+    data = site.file(note.path)
     clock.tick(days=2)
     expire(context, space)
     (home / note.path).parent.mkdir(parents=True, exist_ok=True)

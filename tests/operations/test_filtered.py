@@ -85,6 +85,7 @@ def test_a_read_labels_what_comes_from_outside(context: Context, person: Context
         assert (item.labels["state"], item.labels.get("taint")) == (state, taint), uri
 
 
+@pytest.mark.disk
 def test_what_is_loaded_is_looked_at_too(context: Context, person: Context, space: Space) -> None:
     ids = [remember(person, space, NewNote(text)).id for text in (BLOCKED, "The crane is painted yellow.")]
     decide(person, space, ids, "accept")

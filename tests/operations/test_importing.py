@@ -19,9 +19,11 @@ from memoranda.home.keys import Keys
 from memoranda.index.indexes import Indexes
 from memoranda.operations import importing
 from memoranda.operations.importing import import_folder
+from memoranda.operations.listing import list_notes
 from memoranda.operations.open_home import OpenHome
 from memoranda.operations.recalling import recall
 from memoranda.operations.space import Space
+from tests.stores import Opening
 
 WORDS = "anchor buoy crane dock eddy fog gull hull inlet jetty keel lamp".split()
 # Row numbers say in which order things came, and that may differ.
@@ -75,10 +77,10 @@ def whole(home: OpenHome) -> None:
     home.indexes.rebuild()
     assert content(home) == grown
     assert home.repository.flush() is None
-    git = ["git", "-C", str(home.repository.root)]
-    assert subprocess.run([*git, "fsck", "--strict"], capture_output=True, check=False).returncode == 0
+    assert home.repository.verify() == []
 
 
+@pytest.mark.disk
 def test_a_long_import_leaves_indexes_as_if_made_anew(
     context: Context, space: Space, vault: Path, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,11 +131,17 @@ def test_a_short_import_needs_no_second_process(
 
 
 def test_others_read_and_commit_while_an_import_is_under_way(
-    context: Context, keys: Keys, space: Space, vault: Path, home: Path, small: None, monkeypatch: pytest.MonkeyPatch
+    context: Context,
+    opening: Opening,
+    space: Space,
+    vault: Path,
+    home: Path,
+    small: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = 0
     real = importing.Follower.call
-    with Space(context, keys, home, None) as other:
+    with opening(context) as other:
 
         def call(self: importing.Follower) -> None:
             nonlocal calls
@@ -155,6 +163,7 @@ def test_others_read_and_commit_while_an_import_is_under_way(
         assert [item.text for item in recall(context, space, "lighthouse").items] == ["A lighthouse of my own."]
 
 
+@pytest.mark.disk
 def test_a_follower_that_fails_costs_nothing_but_time(
     context: Context, space: Space, vault: Path, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +189,7 @@ def test_what_changes_between_the_two_readings_is_judged_again(
     assert "password" in dict(done.left)["topic2/note-100.md"]
 
 
+@pytest.mark.disk
 def test_a_scanner_that_fails_costs_nothing_but_time(
     context: Context, space: Space, vault: Path, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +223,7 @@ with Space(Context(user="dana", agent="cleo"), Keys(keys), root, None) as space:
 
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.15, 0.4])
 def test_an_import_that_is_killed_can_be_repeated(
-    context: Context, keys: Keys, home: Path, vault: Path, wait: float
+    context: Context, opening: Opening, keys: Keys, home: Path, vault: Path, wait: float
 ) -> None:
     command = [sys.executable, "-c", _KILLED, str(home), str(keys.folder), str(vault)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
@@ -222,7 +232,7 @@ def test_an_import_that_is_killed_can_be_repeated(
         acknowledged = int(running.stdout.readline())
         time.sleep(wait)
         os.kill(running.pid, signal.SIGKILL)
-    with Space(context, keys, home, None) as space:
+    with opening(context) as space:
         done = import_folder(context, space, vault)
         assert done.taken + done.present == 302
         assert done.present >= acknowledged - 1 >= 19  # one of them holds a secret
@@ -252,7 +262,7 @@ def test_what_cannot_be_taken_is_named_and_harms_nothing_else(context: Context, 
     left = dict(done.left)
     assert left.pop("x" * 220 + ".md") == "its name is too long"
     assert left == {name: "it is a link or not a regular file" for name in ("link.md", "pipe.md")}
-    kept = sorted(path.name for path in (space.one().repository.root / "memory/notes/vault").rglob("*.md"))
+    kept = sorted(item.path.rpartition("/")[2] for item in list_notes(context, space))
     assert kept == ["One.md", "three.md", "two.md"]
 
 
@@ -266,6 +276,7 @@ def test_a_folder_that_cannot_be_read_is_named(context: Context, space: Space, t
     assert done.taken == 1 and [name for name, _ in done.left] == ["shut/"]
 
 
+@pytest.mark.disk
 def test_gits_index_is_brought_forward_once_and_then_holds_everything(
     context: Context, space: Space, vault: Path, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +307,7 @@ def _counted(real: Callable[..., bool], times: list[int]) -> Callable[..., bool]
     return advance
 
 
+@pytest.mark.disk
 def test_pending_rows_are_gone_when_everything_is_committed(context: Context, space: Space, vault: Path) -> None:
     import_folder(context, space, vault)
     home = space.one()

@@ -24,6 +24,7 @@ from memoranda.operations.keyring import export_keys, import_keys
 from memoranda.operations.listing import list_notes
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.space import Space
+from tests.stores import Opening
 
 from .forgetting import TEXT, one, shown
 
@@ -77,9 +78,9 @@ def test_the_same_content_is_refused_until_a_person_remembers_it(
 
 @pytest.mark.parametrize("erase", [False, True])
 def test_a_process_that_has_the_home_open_learns_it_at_once(
-    context: Context, person: Context, space: Space, home: Path, keys: Keys, erase: bool
+    context: Context, opening: Opening, person: Context, space: Space, erase: bool
 ) -> None:
-    with Space(context, keys, home, None) as other:
+    with opening(context) as other:
         note = remember(context, space, NewNote(TEXT))
         remember(context, other, NewNote("Something before."))
         forget(person, space, one(note), erase=erase)
@@ -114,7 +115,7 @@ def test_an_import_of_a_conversation_passes_over_what_was_forgotten(
 
 
 def test_the_merge_of_an_old_clone_brings_nothing_back(
-    context: Context, person: Context, space: Space, home: Path, tmp_path: Path, keys: Keys
+    context: Context, opening: Opening, person: Context, space: Space, home: Path, tmp_path: Path
 ) -> None:
     note = remember(context, space, NewNote(TEXT, subject="people/k"))
     plain = home / "memory/notes/plain.md"
@@ -143,7 +144,7 @@ def test_the_merge_of_an_old_clone_brings_nothing_back(
         "HEAD",
         accept=(0, 1),
     )
-    with Space(context, keys, home, None) as again:
+    with opening(context) as again:
         found = [p for p in ("memory/notes/plain.md", note.path) if (home / p).exists()]
         assert found, "Git has brought the files back"
         again.one().refresh(context)
@@ -157,7 +158,7 @@ def test_the_merge_of_an_old_clone_brings_nothing_back(
 
 
 def test_what_took_the_place_of_erased_lines_is_none_of_them(
-    context: Context, person: Context, space: Space, home: Path, tmp_path: Path, keys: Keys
+    context: Context, opening: Opening, person: Context, space: Space, home: Path, tmp_path: Path
 ) -> None:
     """A journal that Git has merged holds `erased on` beside the line that came back; only the latter is looked for."""
     note = remember(context, space, NewNote(TEXT))
@@ -168,7 +169,7 @@ def test_what_took_the_place_of_erased_lines_is_none_of_them(
     forget(person, space, Selection((note.id, other.id)), erase=True)
     space.close()
     git(home, "pull", "-q", "--no-rebase", "--allow-unrelated-histories", "-X", "ours", str(tmp_path / "old"), "HEAD")
-    with Space(context, keys, home, None) as again:
+    with opening(context) as again:
         done = forget(person, again, Selection(returned=True), erase=True)
         assert done.found == () and places(home, ["kowalskoff", "plimsolquark"]) == []
         assert not [item for item in done.remains if "stands there too" in item.why]
@@ -199,9 +200,7 @@ def test_without_the_key_doctor_says_that_it_cannot_check(
             remember(context, other, NewNote(TEXT))
 
 
-def test_a_forged_tombstone_or_lift_does_nothing(
-    context: Context, person: Context, space: Space, home: Path, keys: Keys
-) -> None:
+def test_a_forged_tombstone_or_lift_does_nothing(context: Context, person: Context, space: Space, home: Path) -> None:
     """A line that this installation has not signed, pushed into the ledger under another replica's name."""
     import json
 
@@ -225,7 +224,7 @@ def test_a_forged_tombstone_or_lift_does_nothing(
 
 
 def test_nothing_that_is_written_in_the_home_takes_a_tombstone_away(
-    context: Context, person: Context, space: Space, home: Path, keys: Keys
+    context: Context, opening: Opening, person: Context, space: Space, home: Path
 ) -> None:
     """The cache, the ledger's ref and the whole of `.git/memoranda` are files that an agent could write."""
     note = remember(context, space, NewNote(TEXT))
@@ -246,7 +245,7 @@ def test_nothing_that_is_written_in_the_home_takes_a_tombstone_away(
     (home / note.path).write_bytes(data)
     git(home, "add", "-A")
     git(home, "commit", "-qm", "Back again")
-    with Space(context, keys, home, None) as again:
+    with opening(context) as again:
         assert shown(person, again, "Kowalskoff Zebrafisch") == []
         with pytest.raises(Forgotten):
             remember(context, again, NewNote(TEXT))

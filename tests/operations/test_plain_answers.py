@@ -21,6 +21,7 @@ from memoranda.operations.reviewing import decide, queue
 from memoranda.operations.session_desk import session_taint
 from memoranda.operations.space import Space
 from operations.forgetting import TEXT, one
+from tests.stores import Site
 
 
 def tainted(context: Context, space: Space) -> Context:
@@ -105,7 +106,7 @@ def written(context: Context, space: Space) -> tuple[Remembered, Remembered]:
 
 @pytest.mark.parametrize("erase", [False, True])
 def test_a_dry_run_needs_no_terminal_and_says_what_would(
-    context: Context, person: Context, space: Space, home: Path, erase: bool
+    context: Context, person: Context, space: Space, site: Site, erase: bool
 ) -> None:
     mine, cites = written(context, space)
     for what in (one(mine), Selection(subject="kowalskoff"), Selection(sessions=(mine.session,))):
@@ -115,11 +116,11 @@ def test_a_dry_run_needs_no_terminal_and_says_what_would(
         assert told.dry_run and told.needs_person and asked.needs_person is None
         with pytest.raises(ConfirmationRequired, match=told.needs_person):
             forget(context, space, what, erase=erase)
-    assert (home / mine.path).exists() and (home / cites.path).exists()
+    assert site.file(mine.path) and site.file(cites.path)
     bobs = replace(context, agent="bob")
     assert forget(bobs, space, one(cites), dry_run=True).needs_person is None
     done = forget(bobs, space, one(cites))
-    assert done.needs_person is None and not (home / cites.path).exists()
+    assert done.needs_person is None and not site.file(cites.path)
 
 
 def test_a_dry_run_gives_no_words_of_a_quarantined_note_to_a_clean_session(context: Context, space: Space) -> None:

@@ -32,6 +32,7 @@ from memoranda.operations.session_desk import session_show
 from memoranda.operations.space import Space
 from memoranda.operations.tracing import rollback
 from tests.conftest import Clock
+from tests.stores import Site
 
 PRIVATE = b"---\nid: mem_salaries1\nclassification: confidential\n---\nSalaries are paid on the 25th.\n"
 
@@ -136,6 +137,7 @@ def test_an_agent_allows_itself_nothing(context: Context, person: Context, space
     refused(context, space)
 
 
+@pytest.mark.disk
 def test_what_anybody_writes_into_the_file_allows_nothing(context: Context, person: Context, space: Space) -> None:
     meet_two(context, space)
     mark = refused(context, space)
@@ -264,7 +266,7 @@ def test_a_person_allows_a_golden_question_once(context: Context, person: Contex
 
 
 def test_what_is_shared_and_due_expires_by_a_person_only_when_two_were_met(
-    context: Context, person: Context, space: Space, clock: Clock
+    context: Context, person: Context, space: Space, site: Site, clock: Clock
 ) -> None:
     own = remember(context, space, NewNote("For myself.", retention_days=1))
     meet_two(context, space)
@@ -275,6 +277,6 @@ def test_what_is_shared_and_due_expires_by_a_person_only_when_two_were_met(
     assert expire(context, space, dry_run=True).dry_run
     with pytest.raises(RuleOfTwo) as caught:
         expire(context, space)
-    assert (space.one().repository.root / shared.path).exists()
+    assert site.file(shared.path)
     allow_once(person, space, caught.value.asked, "it is due")
     assert shared.id in {item.id for item in expire(context, space).removed}

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from memoranda.context import Context
-from memoranda.home.keys import Keys
 from memoranda.home.log import IntakeLog
 from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.session_desk import session_fresh, session_taint
-from memoranda.operations.space import Space
+from tests.stores import Opening
 
 
 def segments(home: Path) -> list[str]:
@@ -21,19 +20,19 @@ def segments(home: Path) -> list[str]:
 
 @pytest.mark.parametrize("rotates", [False, True])
 def test_a_process_that_runs_on_learns_what_another_one_told(
-    context: Context, keys: Keys, home: Path, rotates: bool, monkeypatch: pytest.MonkeyPatch
+    context: Context, opening: Opening, home: Path, rotates: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when the log has gone on to another segment before the first one was read to its end."""
     monkeypatch.setattr(IntakeLog, "large", lambda _self: rotates)
-    with Space(context, keys, home, None) as running:
+    with opening(context) as running:
         remember(context, running, NewNote("Before."))
         before = running.met(context, running.one())
         assert not before.taint
         running.one().repository._background.stop()  # it reads what is new while it commits, and would hide the rest
-        with Space(context, keys, home, None) as other:
+        with opening(context) as other:
             session_taint(context, other, "a mail was read")
         if rotates:
-            with Space(context, keys, home, None) as more:  # closing it brings the log forward
+            with opening(context) as more:  # closing it brings the log forward
                 remember(replace(context, agent="bob"), more, NewNote("Something else."))
             assert segments(home) != ["00000001.log"]
         after = running.met(context, running.one())
@@ -42,20 +41,21 @@ def test_a_process_that_runs_on_learns_what_another_one_told(
 
 @pytest.mark.parametrize("rotates", [False, True])
 def test_an_ambient_session_is_the_same_one_in_every_process(
-    context: Context, keys: Keys, home: Path, rotates: bool, monkeypatch: pytest.MonkeyPatch
+    context: Context, opening: Opening, rotates: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new beginning counts once, whether it is heard, read from the catalog, or both."""
     monkeypatch.setattr(IntakeLog, "large", lambda _self: rotates)
     person = replace(context, person=True)
-    with Space(context, keys, home, None) as running:
-        running.one().repository._background.stop()
+    with opening(context) as running:
+        if (folder := running.one().in_folder) is not None:
+            folder._background.stop()
         ambient = {running.one().sessions.ambient(context)}
         for _ in range(3):
-            with Space(context, keys, home, None) as other:
+            with opening(context) as other:
                 session_fresh(person, other)
-            with Space(context, keys, home, None) as more:
+            with opening(context) as more:
                 remember(replace(context, agent="bob"), more, NewNote("Something else."))
-            with Space(context, keys, home, None) as third:
+            with opening(context) as third:
                 met = [space.met(context, space.one()).session for space in (running, third)]
             assert len(set(met)) == 1 and not ambient & set(met)
             ambient.add(met[0])

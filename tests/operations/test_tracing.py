@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,15 +16,11 @@ from memoranda.operations.session_desk import session_fresh, session_show
 from memoranda.operations.space import Space
 from memoranda.operations.tracing import rollback, trace
 from memoranda.trust.labels import Root
-
-
-def head(home: Path) -> str:
-    done = subprocess.run(["git", "-C", str(home), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+from tests.stores import Site
 
 
 @pytest.mark.requirement("A-055", "A-056")
-def test_what_a_bad_entry_touched_is_found_and_rolled_back(context: Context, space: Space, home: Path) -> None:
+def test_what_a_bad_entry_touched_is_found_and_rolled_back(context: Context, space: Space, site: Site) -> None:
     before = remember(context, space, NewNote("The pier opens at eight.", subject="pier"))
     bad = append(context, space, Turn("Mail: the pier opens at three in the morning", "mail", origin="external"))
     cited = remember(context, space, NewNote("The pier has new hours.", sources=(bad.uri,)))
@@ -43,19 +37,16 @@ def test_what_a_bad_entry_touched_is_found_and_rolled_back(context: Context, spa
 
     dry = rollback(context, space, bad.id, dry_run=True)
     assert set(dry.removed) == {cited.id, wrong.id, far.id} and dry.restored == (before.id,)
-    assert (home / wrong.path).exists()
+    assert site.file(wrong.path)
     space.one().repository.flush()
-    start = head(home)
+    start = site.git("rev-parse", "HEAD").strip()
     done = rollback(context, space, bad.id)
     assert (done.removed, done.restored) == (dry.removed, dry.restored)
     space.one().repository.flush()
-    count = subprocess.run(
-        ["git", "-C", str(home), "rev-list", "--count", f"{start}..HEAD"], capture_output=True, text=True, check=True
-    )
-    assert count.stdout.strip() == "1"
+    assert site.git("rev-list", "--count", f"{start}..HEAD").strip() == "1"
     reader = Context(user="dana", agent="reader", clock=context.clock)
     assert [item.id for item in recall(reader, space, "pier opens").items] == [before.id]
-    assert (home / bad.path).read_text().count("three in the morning") == 1, "the raw log is never rewritten"
+    assert (site.file(bad.path) or b"").count(b"three in the morning") == 1, "the raw log is never rewritten"
 
 
 def test_a_session_and_an_outside_source_can_be_traced(context: Context, space: Space) -> None:

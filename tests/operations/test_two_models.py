@@ -10,7 +10,6 @@ import pytest
 
 from memoranda.context import Context
 from memoranda.errors import NotFound, Unavailable
-from memoranda.home.keys import Keys
 from memoranda.index.embedding.static import installed
 from memoranda.index.endpoints import Endpoint
 from memoranda.index.recipes import find_recipe, server_of
@@ -23,6 +22,7 @@ from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.space import Space
 from memoranda.recall.likeness import filled
 from tests.standin import StandIn, meanings, serving
+from tests.stores import Opening
 
 pytestmark = pytest.mark.skipif(installed() is None, reason="the package wordllama is not installed")
 NAME = "endpoint:meanings"
@@ -36,9 +36,9 @@ def model() -> Iterator[StandIn]:
 
 
 @pytest.fixture
-def space(home: Path, context: Context, keys: Keys, model: StandIn) -> Iterator[Space]:
+def space(context: Context, opening: Opening, model: StandIn) -> Iterator[Space]:
     told = {"meanings": Endpoint(model.url, "meanings", 64, batch=4)}
-    with Space(context, keys, home, None, endpoints=lambda: told) as opened:
+    with opening(context, endpoints=lambda: told) as opened:
         yield opened
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from memoranda.context import Context
 from memoranda.errors import LegalHold
-from memoranda.home.keys import Keys
 from memoranda.operations import goldens
 from memoranda.operations.doctor import doctor
 from memoranda.operations.expiring import expire
@@ -29,13 +27,14 @@ from memoranda.operations.space import Space
 from memoranda.operations.timelines import timeline
 from memoranda.operations.tracing import rollback, trace
 from memoranda.values import replace
+from tests.stores import Opening
 
 
 @pytest.fixture
-def full(context: Context, home: Path, keys: Keys) -> dict[str, str]:
+def full(context: Context, opening: Opening) -> dict[str, str]:
     """A Home with a chain, a review, journal entries and a golden question; the ids that are asked about."""
     person = replace(context, person=True)
-    with Space(context, keys, home, None) as space:
+    with opening(context) as space:
         first = remember(context, space, NewNote("The ferry leaves at six.", subject="harbour"))
         second = update(context, space, first.id, "The ferry leaves at seven.")
         entry = append(context, space, Turn("The pilot is Maud.", "dana"))
@@ -96,12 +95,12 @@ _ASKED: dict[str, Callable[[Context, Space, dict[str, str]], object]] = {
 
 @pytest.mark.parametrize("name", _ASKED)
 def test_no_answer_comes_from_an_index_that_is_being_made(
-    context: Context, home: Path, keys: Keys, full: dict[str, str], name: str
+    context: Context, opening: Opening, full: dict[str, str], name: str
 ) -> None:
     now = context.now()
     still = replace(context, clock=lambda: now, person=True)
     ask = _ASKED[name]
-    with Space(context, keys, home, None) as space:
+    with opening(context) as space:
         indexes = space.one().indexes
         usual = ask(still, space, full)
         ended = threading.Event()
@@ -123,11 +122,11 @@ def test_no_answer_comes_from_an_index_that_is_being_made(
 
 @pytest.mark.parametrize("name", ["forget", "forget a subject", "forget a session", "expire", "holds", "key export"])
 def test_nothing_is_read_while_another_thread_may_be_making_it(
-    context: Context, home: Path, keys: Keys, full: dict[str, str], name: str
+    context: Context, opening: Opening, full: dict[str, str], name: str
 ) -> None:
     """Each statement that the catalog is asked is asked under the lock that who makes it holds."""
     person = replace(context, person=True)
-    with Space(context, keys, home, None) as space:
+    with opening(context) as space:
         indexes = space.one().indexes
         _ASKED[name](person, space, full)
         alone: list[str] = []

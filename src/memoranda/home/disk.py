@@ -156,11 +156,7 @@ class DiskStore:
 
     def verify(self, heads: Sequence[str]) -> list[str]:
         """What `git fsck --strict` says of all objects and of what these commits reach; empty when all is well."""
-        done = self._git.call(
-            "fsck", "--strict", "--no-dangling", "--no-progress", *heads, accept=range(-15, 256)
-        )  # its exit code is a set of findings
-        lines = (done.stdout + done.stderr).decode("utf-8", "replace").splitlines()
-        return [line for line in lines if not line.startswith(("notice:", "Checking", "dangling", "unreachable"))]
+        return self._git.check(heads)
 
     def leftovers(self) -> list[str]:
         """What a killed writer of this Home left half-written in the folder of packs."""

@@ -122,6 +122,14 @@ class Git:
             )
         return done
 
+    def check(self, commits: Sequence[str]) -> list[str]:
+        """What `git fsck --strict` says of all objects and of what these commits reach; empty when all is well."""
+        done = self.call(
+            "fsck", "--strict", "--no-dangling", "--no-progress", *commits, accept=range(-15, 256)
+        )  # its exit code is a set of findings
+        lines = (done.stdout + done.stderr).decode("utf-8", "replace").splitlines()
+        return [line for line in lines if not line.startswith(("notice:", "Checking", "dangling", "unreachable"))]
+
     def fields(self, *arguments: str) -> Iterator[bytes]:
         """What `git <arguments>` puts out, field after field up to each NUL, while it runs: for what is too much to be
         held whole. GitFailed at the end when its exit code is not 0."""

@@ -267,6 +267,10 @@ class Holding(ABC):
         """Every text that the files and the ledger hold, and with `history` all that Git keeps."""
 
     @abstractmethod
+    def verify(self) -> list[str]:
+        """What Git's own check says is damaged."""
+
+    @abstractmethod
     def whole(self) -> AbstractContextManager[Path]:
         """A folder with a Git repository that has the branch with its history, for as long as it is needed."""
 

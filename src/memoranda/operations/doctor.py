@@ -99,7 +99,7 @@ def _damage(home: OpenHome, name: str) -> str | None:
 
 
 def _leftovers(home: OpenHome) -> Iterator[Finding]:
-    for path in home.on_disk.store.leftovers():
+    for path in home.in_folder.store.leftovers() if home.in_folder is not None else ():
         remedy = "`memoranda doctor --fix` removes it."
         yield Finding("leftover", "notice", path, "A killed process left this file in Git's folder.", remedy)
 
@@ -123,7 +123,8 @@ def _unreadable(home: OpenHome) -> Iterator[Finding]:
             "note_odd", "notice", row.path, f"Not everything in this note is understood: {'; '.join(row.problems)}.",
             "It is kept and recalled as it is; mend it in an editor if you like.",
         )  # fmt: skip
-    for path, reason in sorted(home.on_disk.outside.strange.items()):
+    strange = home.in_folder.outside.strange if home.in_folder is not None else {}
+    for path, reason in sorted(strange.items()):
         remedy = "Put a regular file in its place, or move it away."
         yield Finding("file_left_alone", "warning", masked_path(path), f"This file is not taken in: {reason}.", remedy)
     for path, reason in sorted(home.repository.refused.items()):
@@ -229,7 +230,7 @@ def _held(home: OpenHome) -> Iterator[Finding]:
 
 def _repository(home: OpenHome) -> Iterator[Finding]:
     try:
-        for line in home.on_disk.verify():
+        for line in home.repository.verify():
             yield Finding(
                 "repository_damaged", "error", ".git", f"Git finds damage: {line}",
                 "Restore the object from a clone (`git fetch`) or a backup.",
@@ -261,7 +262,7 @@ def _cut(home: OpenHome) -> Iterator[Finding]:
             "`memoranda pull` from a clone that has the lines brings them back; or a person goes on with what is left: "
             "`memoranda session fresh --lost`.",
         )  # fmt: skip
-    elif (at := home.on_disk.tip.last_cut()) is not None:
+    elif home.in_folder is not None and (at := home.in_folder.tip.last_cut()) is not None:
         yield Finding(
             "ledger_restored", "notice", LEDGER_REF,
             f"The ledger was cut, set back or deleted; on {at[:10]} its lines were put back.",

@@ -87,16 +87,21 @@ class OpenHome:
         return self.repository.name
 
     @property
-    def on_disk(self) -> Repository:
-        """Its repository, for what is only about files in folders. Unavailable for a Home that lies in a database."""
+    def in_folder(self) -> Repository | None:
+        """Its repository, for what is only about files in folders; None for a Home that lies in a database."""
         from memoranda.home.repository import Repository
 
-        if not isinstance(self.repository, Repository):
+        return self.repository if isinstance(self.repository, Repository) else None
+
+    @property
+    def on_disk(self) -> Repository:
+        """The same for what cannot be done elsewhere: Unavailable for a Home that lies in a database."""
+        if (repository := self.in_folder) is None:
             raise Unavailable(
                 "This works on the files of a Home only.", why=f"The Home {self.name} lies in a database.",
                 remedy="Move it to a folder with `memoranda move`, or ask the service.",
             )  # fmt: skip
-        return self.repository
+        return repository
 
     @property
     def sessions(self) -> SessionBook:

@@ -97,7 +97,9 @@ def _uncounted(home: OpenHome, review: Review) -> tuple[str, str]:
 
 
 def _refs(home: OpenHome) -> Iterator[Finding]:
-    refs = home.on_disk.store.refs
+    if home.in_folder is None:
+        return  # nobody else writes refs there
+    refs = home.in_folder.store.refs
     for name in (*refs.names("refs/memoranda"), *refs.names("refs/notes")):
         if name != LEDGER_REF and not name.startswith(f"{FROM}/"):
             yield Finding(

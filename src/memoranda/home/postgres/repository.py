@@ -227,6 +227,17 @@ class PostgresRepository(Holding):
             finally:
                 git.close()
 
+    def verify(self) -> list[str]:
+        from memoranda.home.git import Git
+
+        state = self._now()
+        with copying.objects_in_folder(self.store, self.layout) as layout:
+            git = Git(layout)
+            try:
+                return git.check(list(state.refs.values()))
+            finally:
+                git.close()
+
     @contextmanager
     def whole(self) -> Iterator[Path]:
         with copying.objects_in_folder(self.store, self.layout) as layout:

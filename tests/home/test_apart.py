@@ -19,6 +19,7 @@ from memoranda.home.postgres.store import BRANCH, PostgresStore
 from memoranda.home.store import RefMove
 from memoranda.index.indexes import Indexes
 from memoranda.state.migrations.versions.v0004_homes import TABLES
+from memoranda.state.migrations.versions.v0006_packs import TABLES as PACKED
 from tests.engines.asking import asking
 from tests.postgres import Urls, connect
 
@@ -43,7 +44,7 @@ def test_no_table_of_the_homes_gives_or_takes_a_row_of_another_tenant(node: Node
         forced = connection.execute(
             "SELECT count(*) FROM pg_class WHERE relname LIKE 'memory\\_%' AND relkind = 'r' AND relforcerowsecurity"
         ).fetchone()
-    assert all(kept.values()) and forced == (len(TABLES),)
+    assert all(kept.values()) and forced == (len(TABLES) + len(PACKED),)
     for name in TABLES:
         with node.database.read("acme") as connection:
             mine = connection.exec_driver_sql(f"SELECT count(*) FROM memory_{name}").scalar()

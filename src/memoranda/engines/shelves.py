@@ -74,6 +74,9 @@ class Shelf(Protocol):
     def open(self, context: Context, tenant: str, project: str | None, sight: Sight, *, make: bool) -> Space | None:
         """A space with one Home in it; None when there is none, and it shall not be made."""
 
+    def tidy(self, tenant: str) -> int:
+        """What keeps a tenant's Homes small that grew for long; how many objects were moved."""
+
     def trouble(self) -> str:
         """Why nothing can be written there, in words that name no Home; empty when it can."""
 
@@ -117,6 +120,10 @@ class DiskShelf:
             space.homes()[0].close()
             raise
         return space
+
+    def tidy(self, tenant: str) -> int:  # noqa: ARG002
+        """Their own processes do it, while they commit."""
+        return 0
 
     def trouble(self) -> str:
         there = self.folder if self.folder.exists() else self.folder.parent
@@ -225,6 +232,12 @@ class PostgresShelf:
 
         node = self.root_of(tenant, project)
         return Target(self._store(tenant, 0), self.keys_of(tenant), self.place_of(project), node)
+
+    def tidy(self, tenant: str) -> int:
+        from memoranda.home.postgres.places import READY, places
+
+        found = places(self._store(tenant, 0))
+        return sum(self._store(tenant, place.home).join() for place in found if place.state == READY)
 
     def trouble(self) -> str:
         try:

@@ -1,4 +1,4 @@
-"""What a running service does by itself: it removes what is past its retention."""
+"""What a running service does by itself: it removes what is past its retention, and joins old objects of Homes."""
 
 from __future__ import annotations
 
@@ -54,6 +54,11 @@ def expire_due(desk: Desk, context: Context) -> int:
                 ),
             )  # fmt: skip
     return failed + expire_elsewhere(desk, context)
+
+
+def tidy(desk: Desk) -> int:
+    """Keeps Homes small that have grown for long; how many objects were moved."""
+    return sum(desk.homes.shelf.tidy(tenant.id) for tenant in desk.registry.tenants())
 
 
 def expire_elsewhere(desk: Desk, context: Context) -> int:

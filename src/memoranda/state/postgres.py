@@ -21,7 +21,7 @@ from memoranda.errors import ConfigRefused
 from memoranda.state.database import Database, refused, translated, unavailable
 from memoranda.state.isolation import SCHEMA, check_role, grant, key_of, proof, register, service_of
 from memoranda.state.migrating import understood, upgrade, version
-from memoranda.state.tables import PLATFORM
+from memoranda.state.tables import HEAD, PLATFORM
 
 _PATIENCE = 15.0  # seconds that one answer of the server may take
 _CONNECT = 5  # seconds until a connection stands
@@ -283,9 +283,10 @@ def _run(connection: Connection, statements: str) -> None:
     connection.exec_driver_sql(statements, execution_options={"no_parameters": True, "stream_results": False})
 
 
-def upgrade_as_owner(owner: str, service: str) -> str:
+def upgrade_as_owner(owner: str, service: str, *, alone: bool = False) -> str:
     """Makes the tables at the URL `owner`, or brings them to this version, for the role of the URL `service`; as
-    whoever owns them. Gives their version.
+    whoever owns them. Gives their version. `alone`: no older program runs on them any more, nor shall one; tables that
+    were not there before have none.
 
     ConfigRefused when the role is not there, or a newer version wrote the tables; ComponentUnavailable.
     """
@@ -303,7 +304,10 @@ def upgrade_as_owner(owner: str, service: str) -> str:
                 remedy=f"Make it: CREATE ROLE {role} LOGIN PASSWORD '…' NOSUPERUSER NOBYPASSRLS;",
             )
         connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        alone = alone or version(connection) is None
         upgrade(connection)
+        if alone:
+            connection.execute(text("UPDATE compatible SET oldest = :head"), {"head": HEAD})
         register(connection, key_of(role, password))
         grant(connection, role)
         return str(version(connection))

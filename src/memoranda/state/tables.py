@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 PLATFORM = ""  # in a `tenant` column: of no tenant
 AUDIT = "*audit"  # whom a transaction is for that keeps the audit of all tenants; no tenant has such a name
-HEAD = "0005"  # the newest migration; a test compares it with the folder of migrations
+HEAD = "0006"  # the newest migration; a test compares it with the folder of migrations
 
 metadata = MetaData(
     naming_convention={

@@ -131,13 +131,16 @@ def _upgrade_options(parser: Parser) -> None:
     parser.add_argument(
         "--owner", metavar="URL", help="PostgreSQL as whoever owns the tables (else MEMORANDA_DATABASE_OWNER)"
     )
+    parser.add_argument(
+        "--alone", action="store_true", help="no node of an older version runs any more: what it would misread may come"
+    )
 
 
 def _upgrade(frame: Frame, args: argparse.Namespace) -> int:
     config = configured(args)
     from memoranda.faces.http.assembling import upgrade
 
-    version = upgrade(config, args.owner or os.environ.get("MEMORANDA_DATABASE_OWNER") or "")
+    version = upgrade(config, args.owner or os.environ.get("MEMORANDA_DATABASE_OWNER") or "", alone=args.alone)
     frame.answer({"version": version}, [f"The tables of the state are of version {version}."])
     return 0
 

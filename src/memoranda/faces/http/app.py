@@ -27,7 +27,7 @@ from memoranda.faces.http.metrics import Metrics
 from memoranda.faces.http.outermost import LOG, Outermost
 from memoranda.faces.http.problems import invalid, of_framework, respond
 from memoranda.faces.http.routes import admin, audit, engines, holds, knowledge, memories, policies, standing
-from memoranda.service.upkeep import expire_due
+from memoranda.service.upkeep import expire_due, tidy
 
 if TYPE_CHECKING:
     from memoranda.service.desk import Desk
@@ -83,17 +83,21 @@ def create(config: Config | None, desk: Any) -> FastAPI:
 
 
 async def _keep_up(desk: Desk) -> None:
-    """Removes what is past its retention, now and then; it is hidden on time, whether this has run or not."""
+    """Removes what is past its retention, now and then, which is hidden on time whether this has run or not; and keeps
+    Homes small."""
     await anyio.sleep(_FIRST)
     while True:
-        try:
-            failed = await run_in_threadpool(expire_due, desk, Context(user="service", agent="service"))
-        except Exception as error:  # noqa: BLE001 - whatever it was, requests go on, and the next round tries again
-            LOG.error("expiry failed: %s", type(error).__name__)
-        else:
-            if failed:
-                LOG.warning("expiry failed in %d Homes, which the audit names", failed)
+        for what, job in (("expiry", _expire), ("joining old objects", tidy)):
+            try:
+                await run_in_threadpool(job, desk)
+            except Exception as error:  # noqa: BLE001 - whatever it was, requests go on, and the next round tries again
+                LOG.error("%s failed: %s", what, type(error).__name__)
         await anyio.sleep(_EVERY)
+
+
+def _expire(desk: Desk) -> None:
+    if failed := expire_due(desk, Context(user="service", agent="service")):
+        LOG.warning("expiry failed in %d Homes, which the audit names", failed)
 
 
 def _answer(request: Request, error: MemorandaError) -> Response:

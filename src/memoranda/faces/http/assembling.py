@@ -75,8 +75,10 @@ def database_url(config: Config, credentials: Credentials) -> str:
     return make_url(config.database_url).set(password=password).render_as_string(hide_password=False)
 
 
-def upgrade(config: Config, owner: str) -> str:
+def upgrade(config: Config, owner: str, *, alone: bool = False) -> str:
     """Brings the tables of the state to this version, on PostgreSQL as the URL `owner`; gives that version.
+
+    `alone`: no node of an older version runs any more.
 
     Raises:
         ConfigRefused: the owner is missing, or the tables cannot be used. ComponentUnavailable: nobody answers.
@@ -96,7 +98,7 @@ def upgrade(config: Config, owner: str) -> str:
             why="The service's own role must not own them.",
             remedy=f"Give --owner {POSTGRES}owner:password@host/name, or set MEMORANDA_DATABASE_OWNER to it.",
         )
-    return upgrade_as_owner(owner, database_url(config, components(config).credentials))
+    return upgrade_as_owner(owner, database_url(config, components(config).credentials), alone=alone)
 
 
 def _homes_secrets(config: Config, credentials: Credentials) -> tuple[bytes, ...]:

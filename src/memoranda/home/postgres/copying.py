@@ -20,6 +20,7 @@ from memoranda.home.git import Git
 from memoranda.home.layout import Layout, layout_of
 from memoranda.home.objects import GitObject, entry_header
 from memoranda.home.plain_git import plain_git
+from memoranda.home.postgres import packs
 from memoranda.home.postgres.heads import put_heads
 from memoranda.home.postgres.node import TEMPORARY
 from memoranda.home.postgres.rows import Row, Writer, read_rows
@@ -83,38 +84,42 @@ def fill(store: PostgresStore, cursor: Cursor, state: State, root: Path) -> Layo
 
 def write_pack_of(cursor: Cursor, home: int, path: Path) -> int:
     """Writes all objects of a Home as one pack, each as its row has it; how many."""
-    (count,) = cursor.execute("SELECT count(*) FROM memory_objects WHERE home = %s", (home,)).fetchone() or (0,)
-    digest = hashlib.sha1(usedforsecurity=False)
-    with path.open("wb") as file:
-
-        def out(data: bytes) -> None:
-            digest.update(data)
-            file.write(data)
-
-        out(b"PACK" + (2).to_bytes(4, "big") + count.to_bytes(4, "big"))
+    count = 0
+    with path.open("w+b") as file:
+        file.write(_pack_header(0))
         for row in every_row(cursor, home):
+            count += 1
             size = len(zlib.decompress(row.data))
             if row.base is None:
-                out(entry_header(row.kind, size) + row.data)
+                file.write(entry_header(row.kind, size) + row.data)
             else:
-                out(entry_header(_REF_DELTA, size) + row.base + row.data)
+                file.write(entry_header(_REF_DELTA, size) + row.base + row.data)
+        file.seek(0)
+        file.write(_pack_header(count))  # how many there are is known when all are written
+        file.seek(0)
+        digest = hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False))
         file.write(digest.digest())
-    return int(count)
+    return count
+
+
+def _pack_header(count: int) -> bytes:
+    return b"PACK" + (2).to_bytes(4, "big") + count.to_bytes(4, "big")
 
 
 def every_row(cursor: Cursor, home: int) -> Iterator[Row]:
-    """All objects of a Home, read some thousand at a time."""
+    """All objects of a Home, read some thousand at a time; each once."""
+    yield from packs.every_row(cursor, home)
     with cursor.connection.cursor(name="every", binary=True) as reader:
-        reader.itersize = _AT_ONCE
         reader.execute(_EVERY, (home,))
-        for row in reader:
-            yield Row(*row)
+        while rows := [Row(*row) for row in reader.fetchmany(_AT_ONCE)]:
+            joined = packs.among(cursor, home, [row.oid for row in rows])  # written once more after it was joined
+            yield from (row for row in rows if row.oid not in joined)
 
 
 def every_object(store: PostgresStore) -> Iterator[GitObject]:
     """All objects of a Home, whole."""
     with store.reading() as cursor:
-        names = [row[0] for row in cursor.execute("SELECT oid FROM memory_objects WHERE home = %s", (store.home,))]
+        names = list(store.every_id(cursor))
         for at in range(0, len(names), 200):
             part = names[at : at + 200]
             rows = {row.oid: row for row in store.rows(cursor, part)}

@@ -8,7 +8,6 @@ What is written down beside the keys (settings, tombstones) are rows too, number
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import threading
@@ -19,6 +18,7 @@ from typing import Any
 
 from memoranda.errors import HomeDamaged
 from memoranda.home.keys import PURPOSES, SIZE, Keys, Lines, fingerprint, is_within, plain_owner
+from memoranda.home.postgres.locks import lock
 from memoranda.home.postgres.store import Cursor, PostgresStore
 
 _SALT = 16
@@ -238,12 +238,6 @@ def add_line(cursor: Any, tenant: str, name: str, line: bytes) -> int:
         " SELECT tenant(), coalesce(max(n), 0) + 1, %s, %s FROM memory_lines RETURNING n"
     )
     return int(cursor.execute(query, (name, line)).fetchone()[0])
-
-
-def lock(cursor: Any, about: str) -> None:
-    """Nobody else does what is named so until this transaction ends."""
-    number = int.from_bytes(hashlib.sha256(about.encode("utf-8", "surrogatepass")).digest()[:8], "big", signed=True)
-    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
 
 
 def _checked(purpose: str) -> str:

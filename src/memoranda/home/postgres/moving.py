@@ -90,6 +90,7 @@ def to_postgres(context: Context, root: Path, keys: Keys, target: Target, progre
     if place.state == COMING:
         with store.writing() as cursor:
             cursor.execute("UPDATE memory_homes SET state = %s WHERE home = %s", (READY, store.home))
+        store.join()
     return Moved(len(names), written)
 
 
@@ -148,8 +149,7 @@ def _carry_objects(
     store: PostgresStore, layout: Layout, names: Sequence[tuple[str, str]], progress: Progress | None
 ) -> int:
     with store.reading() as cursor:
-        query = "SELECT oid FROM memory_objects WHERE home = %s"
-        there = {row[0].hex() for row in cursor.execute(query, (store.home,)).fetchall()}
+        there = {oid.hex() for oid in store.every_id(cursor)}
     missing = [row for row in names if row[0] not in there]
     writer, newest = Writer(), dict[str, str]()
     git = Git(layout)

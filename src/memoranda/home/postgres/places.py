@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memoranda.context import Context
 from memoranda.home.marker import Marker, home_name, write_marker
-from memoranda.home.postgres.keys import lock
+from memoranda.home.postgres.locks import lock
 from memoranda.home.postgres.store import STATE, Cursor, PostgresStore, State, state_of
 from memoranda.notes.ids import new_id
 from memoranda.values import dataclass

@@ -16,7 +16,8 @@ import psycopg
 
 from memoranda.errors import Conflict, HomeBusy, RefMoved
 from memoranda.home.objects import GitObject, object_id, read_tree
-from memoranda.home.postgres import trees
+from memoranda.home.postgres import packs, trees
+from memoranda.home.postgres.locks import lock, may_lock
 from memoranda.home.postgres.rows import Row, Writer, read_rows
 from memoranda.home.store import LEDGER_REF, RefMove, TreeChange
 from memoranda.state.database import Database, unavailable
@@ -270,8 +271,51 @@ class PostgresStore:
 
     def rows(self, cursor: Cursor, names: Sequence[bytes]) -> list[Row]:
         """The rows of these objects, and of what they are deltas against."""
+        found = self._own_rows(cursor, names)
+        while missing := packs.lacking(found, names):
+            more = packs.find(cursor, self.home, missing)
+            # What is in no pack may have left it meanwhile, or has a row of its own beside the pack of its deltas.
+            more |= self._own_rows(cursor, [name for name in missing if name not in more])
+            if not more:
+                break
+            found |= more
+        return list(found.values())
+
+    def _own_rows(self, cursor: Cursor, names: Sequence[bytes]) -> dict[bytes, Row]:
+        if not names:
+            return {}
         cursor.execute(_OBJECTS, {"home": self.home, "names": list(names)})
-        return [Row(*row) for row in cursor.fetchall()]
+        return {row[0]: Row(*row) for row in cursor.fetchall()}
+
+    def join(self, *, at_least: int = packs.AT_LEAST) -> int:
+        """Joins the rows of objects to packs, as long as there are so many; how many. One at a time does it."""
+        done = 0
+        while True:
+            with self.writing() as cursor:
+                if not (packs.allowed(cursor) and may_lock(cursor, self._joining)):
+                    return done
+                joined = packs.join(cursor, self.home, at_least=at_least)
+            if not joined:
+                return done
+            done += joined
+
+    def part(self, cursor: Cursor) -> int:
+        """Gives every object a row of its own, and keeps it so until the transaction ends; how many packs there were.
+
+        It waits for whoever joins rows at this moment.
+        """
+        lock(cursor, self._joining)
+        return packs.part(cursor, self.home)
+
+    @property
+    def _joining(self) -> str:
+        return f"{self.tenant}\n{self.home}\nobjects"
+
+    def every_id(self, cursor: Cursor) -> set[bytes]:
+        """The ids of all objects."""
+        query = "SELECT oid FROM memory_objects WHERE home = %s"
+        own = {row[0] for row in cursor.execute(query, (self.home,)).fetchall()}
+        return own.union(packs.every_id(cursor, self.home))
 
     def _id(self, cursor: Cursor, name: str) -> bytes | None:
         if len(name) == 40 and set(name) <= _HEX:
@@ -280,8 +324,9 @@ class PostgresStore:
             return None
         low, high = bytes.fromhex(name.ljust(40, "0")), bytes.fromhex(name.ljust(40, "f"))
         query = "SELECT oid FROM memory_objects WHERE home = %s AND oid BETWEEN %s AND %s LIMIT 2"
-        found = cursor.execute(query, (self.home, low, high)).fetchall()
-        return found[0][0] if len(found) == 1 else None
+        found = {row[0] for row in cursor.execute(query, (self.home, low, high)).fetchall()}
+        found |= packs.alike(cursor, self.home, low, high)
+        return next(iter(found)) if len(found) == 1 else None
 
     def _keep(self, item: GitObject) -> None:
         if item.kind not in ("tree", "commit"):
@@ -352,6 +397,7 @@ class PostgresStore:
             return self.erase_in(cursor, names)
 
     def erase_in(self, cursor: Cursor, names: set[bytes]) -> int:
+        self.part(cursor)
         gone = list(names)
         query = "SELECT oid FROM memory_objects WHERE home = %s AND base = ANY(%s) AND oid <> ALL(%s)"
         kept = [row[0] for row in cursor.execute(query, (self.home, gone, gone)).fetchall()]

@@ -46,6 +46,21 @@ def test_a_warm_recall_asks_twice_and_so_does_one_where_a_home_is_missing(
         one.engine.remember(one.context, TENANT, RememberRequest(content="Whoever sails is greeted."))  # the other Home
 
 
+def test_what_a_neighbour_wrote_costs_a_question_for_each_folder_of_a_path_and_one_for_each_commit(
+    nodes: tuple[Node, Node], messages: list[float]
+) -> None:
+    one, two = nodes
+    for n in range(3):
+        one.remember(f"The harbour has {n} gates.")
+        assert f"The harbour has {n} gates." in two.texts("How many gates has the harbour?")
+    for count in (1, 1, 5):
+        for n in range(count):
+            one.remember(f"The lighthouse has {n} steps.")
+        messages.clear()
+        assert len(two.texts("How many steps has the lighthouse?")) >= count
+        assert len(messages) <= 2 + 8 + (count - 1)
+
+
 def test_a_home_that_a_neighbour_makes_is_there_at_the_next_request(nodes: tuple[Node, Node]) -> None:
     one, two = nodes
     one.remember("The harbour has seven gates.")

@@ -158,8 +158,10 @@ class PostgresRepository(Holding):
                 self._trees = {}
                 self._making.forget()
                 self._tidings.lose()
-            self._tidings.follow(state)
             known: State | None = getattr(self, "_state", None)
+            if known is not None and state.seq > known.seq:
+                self.store.foresee(known, state)
+            self._tidings.follow(state)
             if known is None or state.mark >= known.mark:
                 self._state = state
 

@@ -17,6 +17,7 @@ import psycopg
 from memoranda.errors import Conflict, HomeBusy, RefMoved
 from memoranda.home.objects import GitObject, object_id, read_tree
 from memoranda.home.postgres import packs, trees
+from memoranda.home.postgres.ahead import read_ahead
 from memoranda.home.postgres.locks import lock, may_lock
 from memoranda.home.postgres.rows import Row, Writer, read_rows
 from memoranda.home.store import LEDGER_REF, RefMove, TreeChange
@@ -39,6 +40,7 @@ WITH RECURSIVE needed AS (
   ) AS below
 ) SELECT oid, kind, base, data FROM needed
 """
+_FEW = 64  # objects that are asked for by one message
 _INSERT = """
 INSERT INTO memory_objects (tenant, home, oid, kind, base, data)
 SELECT tenant(), %s, oid, kind, base, data FROM unnest(%s::bytea[], %s::smallint[], %s::bytea[], %s::bytea[])
@@ -99,6 +101,7 @@ class PostgresStore:
         self._own = threading.local()
         self._held: OrderedDict[str, GitObject] = OrderedDict()  # trees and commits: they hold no text of a note
         self._size = 0
+        self._passing: dict[str, GitObject] = {}  # files that others wrote a moment ago, and that are about to be read
         self._lock = threading.Lock()
         self._looking = threading.Lock()
         self._questions = 0  # that were begun by `look`, and of the last one its number and answer
@@ -213,6 +216,7 @@ class PostgresStore:
         self._writer.forget()
         with self._lock:
             self._held.clear()
+            self._passing = {}
             self._size = 0
 
     def release(self, handle: object) -> None:
@@ -253,13 +257,12 @@ class PostgresStore:
     def get_all(self, names: Sequence[str]) -> list[GitObject | None]:
         """The objects with these ids, whole or in short, in one question for all that are not at hand."""
         with self._lock:
-            found = {name: self._held[name] for name in names if name in self._held}
+            found = {name: self._held.get(name) or self._passing[name] for name in names if self._has(name)}
         missing = [name for name in dict.fromkeys(names) if name not in found and name != _EMPTY_TREE]
         if missing:
-            with self.reading() as cursor:
-                ids = {name: self._id(cursor, name) for name in missing}
-                wanted = [oid for oid in ids.values() if oid is not None]
-                rows = {row.oid: row for row in self.rows(cursor, wanted)}
+            ids = {name: self._id(name) for name in missing}
+            wanted = [oid for oid in ids.values() if oid is not None]
+            rows = {row.oid: row for row in self._asked(wanted)}
             read = dict(zip(wanted, read_rows(rows, wanted), strict=True))
             for name, oid in ids.items():
                 if oid is not None and (item := read[oid]) is not None:
@@ -268,6 +271,32 @@ class PostgresStore:
         if _EMPTY_TREE in names:
             found[_EMPTY_TREE] = GitObject("tree", b"", _EMPTY_TREE)
         return [found.get(name) for name in names]
+
+    def _has(self, name: str) -> bool:
+        return name in self._held or name in self._passing
+
+    def foresee(self, old: State, new: State) -> None:
+        """Reads together what others wrote between these states, for who is about to take it in."""
+        refs = (BRANCH, LEDGER_REF)
+        with self._lock:
+            self._passing = {}
+        before, after = ({ref: state.refs.get(ref) for ref in refs} for state in (old, new))
+        files = read_ahead(self.get_all, before, after, BRANCH)
+        with self._lock:
+            self._passing = {item.oid: item for item in files}
+
+    def _asked(self, names: Sequence[bytes]) -> list[Row]:
+        """As `rows`, by one message for a few that are in no pack."""
+        if not names:
+            return []
+        if len(names) <= _FEW:
+            told = ", ".join(f"'\\x{name.hex()}'" for name in names)
+            query = _OBJECTS.replace("= ANY(%(names)s)", f"IN ({told})").replace("%(home)s", str(int(self.home)))
+            found = {row[0]: Row(*row) for row in self.ask(query)}
+            if not packs.lacking(found, names):
+                return list(found.values())
+        with self.reading() as cursor:
+            return self.rows(cursor, names)
 
     def rows(self, cursor: Cursor, names: Sequence[bytes]) -> list[Row]:
         """The rows of these objects, and of what they are deltas against."""
@@ -317,15 +346,16 @@ class PostgresStore:
         own = {row[0] for row in cursor.execute(query, (self.home,)).fetchall()}
         return own.union(packs.every_id(cursor, self.home))
 
-    def _id(self, cursor: Cursor, name: str) -> bytes | None:
+    def _id(self, name: str) -> bytes | None:
         if len(name) == 40 and set(name) <= _HEX:
             return bytes.fromhex(name)
         if not _SHORTEST <= len(name) < 40 or not set(name) <= _HEX:
             return None
         low, high = bytes.fromhex(name.ljust(40, "0")), bytes.fromhex(name.ljust(40, "f"))
         query = "SELECT oid FROM memory_objects WHERE home = %s AND oid BETWEEN %s AND %s LIMIT 2"
-        found = {row[0] for row in cursor.execute(query, (self.home, low, high)).fetchall()}
-        found |= packs.alike(cursor, self.home, low, high)
+        with self.reading() as cursor:
+            found = {row[0] for row in cursor.execute(query, (self.home, low, high)).fetchall()}
+            found |= packs.alike(cursor, self.home, low, high)
         return next(iter(found)) if len(found) == 1 else None
 
     def _keep(self, item: GitObject) -> None:

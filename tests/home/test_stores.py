@@ -215,3 +215,20 @@ def test_git_itself_finds_nothing_to_complain_of_in_the_rows(store: PostgresStor
         listed = git(layout.root, "ls-tree", "-r", "--name-only", "main").split()
         assert listed == [path for path, _ in store.files(history.head)]
     assert not any((tmp_path / "node/node/memoranda/passing").iterdir()), "a copy was left behind"
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_a_state_that_came_back_is_read_however_many_versions_stand_on_it(store: PostgresStore) -> None:
+    """A node that has just started knows nothing of how deep the row of a former state lies, and writes on."""
+    rng = random.Random(5)
+    head = rng.randbytes(2000)
+    versions = [make_object("tree", head + b"%d\n" % n) for n in range(70)]
+    for n, item in enumerate(versions):
+        if n % 20 == 0:
+            node = store.beside(store.home)
+            again = versions[n - 1]
+            put(node, [GitObject("tree", again.data, again.oid)] if n else [])
+        put(node, [GitObject("tree", item.data, item.oid, versions[n - 1].oid if n else None)])
+    for item in reversed(versions):
+        found = store.beside(store.home).get(item.oid)
+        assert found is not None and found.data == item.data

@@ -11,7 +11,7 @@ from memoranda.errors import HomeDamaged
 from memoranda.home.objects import KINDS, GitObject, deflated, delta, object_id
 
 _NAMES = {number: kind for kind, number in KINDS.items()}
-MOST_DELTAS = 24  # in a row: who reads one object reads so many rows at most
+MOST_DELTAS = 24  # in a row, as far as who writes knows: who reads one object reads so many rows, seldom more
 _HELD = 4 << 20  # bytes of newest versions that are kept at hand, for the deltas of the next ones
 
 
@@ -50,11 +50,19 @@ class Writer:
         return Row(name, kind, bytes.fromhex(item.base), made)
 
     def _keep(self, oid: str, depth: int, data: bytes) -> None:
+        if (before := self._newest.pop(oid, None)) is not None:
+            self._size -= len(before[1])
         self._newest[oid] = (depth, data)
         self._size += len(data)
         while self._size > _HELD:
             _, (_, old) = self._newest.popitem(last=False)
             self._size -= len(old)
+
+    def known(self, oids: Iterable[bytes]) -> None:
+        """These had a row already, and nobody here knows how deep it lies: nothing more is a delta against them."""
+        for oid in oids:
+            if (held := self._newest.pop(oid.hex(), None)) is not None:
+                self._size -= len(held[1])
 
     def forget(self) -> None:
         """What was written last may not be there: nothing is a delta against it."""
@@ -85,6 +93,7 @@ def read_rows(rows: Mapping[bytes, Row], names: Sequence[bytes]) -> list[GitObje
 
 def _whole(rows: Mapping[bytes, Row], name: bytes, whole: dict[bytes, bytes]) -> bytes | None:
     chain: list[Row] = []
+    met: set[bytes] = set()
     at: bytes | None = name
     data: bytes | None = None
     while at is not None:
@@ -92,9 +101,10 @@ def _whole(rows: Mapping[bytes, Row], name: bytes, whole: dict[bytes, bytes]) ->
         if data is not None:
             break
         row = rows.get(at)
-        if row is None or len(chain) > MOST_DELTAS + 1:
+        if row is None or at in met:
             return None
         chain.append(row)
+        met.add(at)
         at = row.base
     for row in reversed(chain):
         told = zlib.decompress(row.data)

@@ -45,7 +45,7 @@ _INSERT = """
 INSERT INTO memory_objects (tenant, home, oid, kind, base, data)
 SELECT tenant(), %s, oid, kind, base, data FROM unnest(%s::bytea[], %s::smallint[], %s::bytea[], %s::bytea[])
   AS given(oid, kind, base, data)
-ON CONFLICT DO NOTHING
+ON CONFLICT DO NOTHING RETURNING oid
 """
 # What `State` tells of a row of `memory_homes`.
 STATE = """seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
@@ -202,14 +202,17 @@ class PostgresStore:
 
     def insert(self, cursor: Cursor, objects: Sequence[GitObject]) -> None:
         """Keeps the objects in the transaction of `cursor`."""
-        self.insert_rows(cursor, self._writer.rows(objects))
+        self._writer.known(self.insert_rows(cursor, self._writer.rows(objects)))
         for item in objects:
             self._keep(item)
 
-    def insert_rows(self, cursor: Cursor, rows: Sequence[Row]) -> None:
-        if rows:
-            columns = [list(column) for column in zip(*rows, strict=True)]
-            cursor.execute(_INSERT, (self.home, *columns))
+    def insert_rows(self, cursor: Cursor, rows: Sequence[Row]) -> set[bytes]:
+        """Adds the rows; the ids of those that were there already, and stay as they are."""
+        if not rows:
+            return set()
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        cursor.execute(_INSERT, (self.home, *columns))
+        return {row.oid for row in rows}.difference(row[0] for row in cursor.fetchall())
 
     def undone(self) -> None:
         """A transaction was not committed: what it wrote is not there."""

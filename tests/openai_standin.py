@@ -94,6 +94,7 @@ class OpenAI(ThreadingHTTPServer):
     seconds and then answers as usual; `texts` is every text that came, `calls` the paths."""
 
     daemon_threads = True
+    request_queue_size = 64
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -17,7 +17,7 @@ from memoranda.engines.mem0 import Mem0
 from memoranda.engines.outside import Outside
 from tests.cognee_standin import Server as CogneeServer
 from tests.cognee_standin import serving_cognee
-from tests.conformance.faults import of_cognee, of_mem0
+from tests.conformance.faults import OfBoth, OfCognee, OfMem0
 from tests.conformance.subject import Subject
 from tests.engines.mem0_standin import KEY, Mem0Server, mem0_standing
 from tests.engines.outside import beside, outside
@@ -49,8 +49,8 @@ def _cognee() -> Iterator[CogneeServer]:
 @contextmanager
 def mem0(folder: Path, context: Context) -> Iterator[Subject]:
     with _mem0(folder, context) as (server, rooms):
-        sessions = Builtin(rooms.company.homes)
-        yield Subject("mem0", Mem0(rooms), sessions, "mem0", None, of_mem0(server), (rooms.connection,))
+        engine, sessions = Mem0(rooms), Builtin(rooms.company.homes)
+        yield Subject("mem0", engine, sessions, "mem0", None, OfMem0(server, rooms.connection), (engine,))
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def cognee(folder: Path, context: Context) -> Iterator[Subject]:
         outside(folder, context, server.url, USER, instance="cognee-1", timeout=TIMEOUT) as rooms,
     ):
         engine, sessions = Cognee(rooms), Builtin(rooms.company.homes)
-        yield Subject("cognee", engine, sessions, "cognee", engine, of_cognee(server), (rooms.connection,))
+        yield Subject("cognee", engine, sessions, "cognee", engine, OfCognee(server, rooms.connection), (engine,))
 
 
 @contextmanager
@@ -69,16 +69,11 @@ def hybrid(folder: Path, context: Context) -> Iterator[Subject]:
         memories, rooms = stack.enter_context(_mem0(folder, context))
         documents = stack.enter_context(_cognee())
         also = stack.enter_context(beside(rooms, documents.url, USER, instance="cognee-1", timeout=TIMEOUT))
-        sessions, knowledge = Builtin(rooms.company.homes), Cognee(also)
-
-        def breaks(fault: str | None) -> None:
-            of_mem0(memories)(fault)
-            of_cognee(documents)(fault)
-
+        engine, sessions, knowledge = Mem0(rooms), Builtin(rooms.company.homes), Cognee(also)
+        both = OfBoth((OfMem0(memories, rooms.connection), OfCognee(documents, also.connection)))
         yield Subject(
-            "hybrid", Hybrid(Mem0(rooms), sessions, knowledge), sessions, "mem0", knowledge, breaks,
-            (rooms.connection, also.connection),
-        )  # fmt: skip
+            "hybrid", Hybrid(engine, sessions, knowledge), sessions, "mem0", knowledge, both, (engine, knowledge)
+        )
 
 
 MAKING: dict[str, Making] = {"builtin": builtin, "cognee": cognee, "hybrid": hybrid, "mem0": mem0}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import socket
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from tests.cognee_standin import Server
+from memoranda.engines.connection import Connection
+from tests.cognee_standin import Server, hashed
 from tests.engines.component import Answer
 from tests.engines.mem0_standin import Mem0Server
 
@@ -18,12 +22,29 @@ CUT = ("reset mid-body", "a byte a second")
 FAULTS = (*ANSWERED, *CUT)
 
 
-def of_mem0(server: Mem0Server) -> Callable[[str | None], None]:
-    """Makes the stand-in for Mem0 answer every call with a fault, until it is told None."""
+class Elsewhere(Protocol):
+    """What lies elsewhere, as far as a test makes it fail."""
 
-    def breaks(fault: str | None) -> None:
+    def breaks(self, fault: str | None) -> None:
+        """From now on it answers every call with this fault; None: as it should again, and it is not left alone."""
+
+    def rotates(self, *, told: bool) -> None:
+        """Its key is another one from now on; `told`: the reference that leads to the key has the new one."""
+
+    def ends(self) -> None:
+        """Nobody listens there any more."""
+
+
+class OfMem0:
+    """The stand-in for Mem0, and the connection that leads there."""
+
+    def __init__(self, server: Mem0Server, connection: Connection) -> None:
+        self._server, self._connection = server, connection
+
+    def breaks(self, fault: str | None) -> None:
+        self._connection._breaker.answered()
         if fault is None:
-            server.fault = None
+            self._server.fault = None
             return
         head = b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n"
         cut = {
@@ -31,18 +52,62 @@ def of_mem0(server: Mem0Server) -> Callable[[str | None], None]:
             "a byte a second": Answer(raw=head + b"{" * 60, drip=1.0),
         }
         answer = cut[fault] if fault in cut else Answer(*ANSWERED[fault])
-        server.fault = lambda *_: answer
+        self._server.fault = lambda *_: answer
 
-    return breaks
+    def rotates(self, *, told: bool) -> None:
+        self._connection._breaker.answered()
+        keyring: Any = self._connection._keyring
+        fresh = f"{keyring.key}-renewed"
+        self._server.keys = {fresh}
+        keyring.next = fresh if told else keyring.key
+
+    def ends(self) -> None:
+        self._server.component.shutdown()
+        self._server.component.server_close()
+        for one in self._server.component.open:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
 
-def of_cognee(server: Server) -> Callable[[str | None], None]:
-    """The same for Cognee."""
+class OfCognee:
+    """The stand-in for Cognee, likewise."""
 
-    def breaks(fault: str | None) -> None:
+    def __init__(self, server: Server, connection: Connection) -> None:
+        self._server, self._connection = server, connection
+
+    def breaks(self, fault: str | None) -> None:
+        self._connection._breaker.answered()
         if fault is None:
-            server.always = None
+            self._server.always = None
         else:
-            server.always = {"reset mid-body": "reset", "a byte a second": "slow"}.get(fault) or ANSWERED[fault]
+            self._server.always = {"reset mid-body": "reset", "a byte a second": "slow"}.get(fault) or ANSWERED[fault]
 
-    return breaks
+    def rotates(self, *, told: bool) -> None:
+        self._connection._breaker.answered()
+        keyring: Any = self._connection._keyring
+        user, _, password = keyring.key.partition(":")
+        with self._server.cognee.lock:
+            self._server.cognee.told["users"][user]["hashed_password"] = hashed(f"{password}-renewed")
+        keyring.next = f"{user}:{password}-renewed" if told else keyring.key
+
+    def ends(self) -> None:
+        self._server.gone = True
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class OfBoth:
+    def __init__(self, several: Sequence[Elsewhere]) -> None:
+        self._several = several
+
+    def breaks(self, fault: str | None) -> None:
+        for one in self._several:
+            one.breaks(fault)
+
+    def rotates(self, *, told: bool) -> None:
+        for one in self._several:
+            one.rotates(told=told)
+
+    def ends(self) -> None:
+        for one in self._several:
+            one.ends()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
-from memoranda.engines.connection import Connection
 from memoranda.engines.contract import (
     Dataset,
     GraphFound,
@@ -22,22 +20,17 @@ from memoranda.engines.contract import (
     Scope,
     UpdateRequest,
 )
+from tests.conformance.faults import Elsewhere
 from tests.engines.asking import asking
 
 PATIENCE = 150.0  # seconds that the graph of a few words may take
-
-
-def no_fault(fault: str | None) -> None:
-    raise NotImplementedError("nothing lies elsewhere that could fail")
 
 
 @dataclass
 class Subject:
     """An engine under test. `provider` is what it announces itself as; `sessions` is the builtin whose sessions count
     for it; `knowledge` the engine that has its documents, None where it keeps none.
-
-    Where something lies elsewhere, `breaks` makes that answer with a fault from now on (None: as it should again), and
-    `connections` lead there.
+    `elsewhere` makes what lies elsewhere fail; `upkeep` are the engines whose upkeep is done by themselves.
     """
 
     name: str
@@ -45,8 +38,8 @@ class Subject:
     sessions: Builtin
     provider: str
     knowledge: Any = None
-    breaks: Callable[[str | None], None] = no_fault
-    connections: tuple[Connection, ...] = field(default=())
+    elsewhere: Elsewhere | None = None
+    upkeep: tuple[Any, ...] = ()
 
     @property
     def keeps_memories(self) -> bool:

@@ -33,6 +33,10 @@ class RealMem0:
 
     url: str
     real: bool
+    pid: int
+    log: Path
+    database: Server
+    port: int  # of the database
     models: OpenAI
     proxy: Proxy
 
@@ -59,7 +63,8 @@ def mem0_running() -> Iterator[RealMem0]:
             process = _started(python, source, folder / "own", port, own, models, proxy)
             try:
                 _answers(process, own, folder / "own/log")
-                yield RealMem0(f"http://127.0.0.1:{own}", source is not None, models, proxy)
+                url, log = f"http://127.0.0.1:{own}", folder / "own/log"
+                yield RealMem0(url, source is not None, process.pid, log, database, port, models, proxy)
             finally:
                 process.terminate()
                 process.wait(20)

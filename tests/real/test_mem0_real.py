@@ -5,22 +5,24 @@ The tests of `tests.conformance` run here once more, against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import RecallRequest, RememberRequest
 from memoranda.engines.mem0 import Mem0
-from memoranda.errors import EngineUnavailable, NotFound
+from memoranda.errors import EngineUnavailable, NotFound, OutcomeUnknown
 from tests.calling import call
 from tests.conformance.subject import Subject
 from tests.conformance.test_everything import *  # noqa: F403
 from tests.conformance.test_memories import *  # noqa: F403 - all of them, with the subject below
 from tests.engines.asking import asking
 from tests.engines.outside import outside
+from tests.real.full import no_file_grows, small_disk
 from tests.real.mem0 import KEY, RealMem0, mem0_running
 
 pytestmark = pytest.mark.xdist_group("mem0")
@@ -111,6 +113,57 @@ def test_another_tenants_memory_is_not_there_by_any_id(subject: Subject, context
     kept = subject.remember(context, "The office closes at six.")
     with pytest.raises(NotFound):
         subject.get(context, kept.id, asking(tenant="globex"))
+
+
+def test_the_library_raised_nothing_that_was_not_expected(mem0: RealMem0) -> None:
+    if not mem0.real:
+        assert "Traceback" not in mem0.log.read_text()
+
+
+class TestAFullDisk:
+    """The named error, and nothing half-written: what the answer says is what there is."""
+
+    def test_of_its_own_is_settled_before_the_answer(self, subject: Subject, context: Context, mem0: RealMem0) -> None:
+        subject.remember(context, "There was room for this.")
+        with no_file_grows(mem0.pid):
+            told = outcome(lambda: subject.remember(context, "The office closes at six."))
+        assert len(subject.listed(context)) == 1 + (told == "kept")
+        assert len(subject.texts(context, "office closes six")) == (told == "kept")
+
+    def test_of_its_postgresql_is_an_error_and_leaves_nothing(
+        self, subject: Subject, context: Context, mem0: RealMem0
+    ) -> None:
+        subject.remember(context, "There was room for this.")
+        database = f"host=127.0.0.1 port={mem0.port} user=postgres dbname=postgres"
+        user = mem0.database.data.owner()
+        with (
+            small_disk(mem0.database.folder / "small", "32m", user) as disk,
+            psycopg.connect(database, autocommit=True) as connection,
+        ):
+            connection.execute(f"CREATE TABLESPACE small LOCATION '{disk.folder}'")
+            try:
+                connection.execute("ALTER TABLE memories SET TABLESPACE small")
+                with disk.full():
+                    for n in range(3):  # a page may have had room for the first
+                        told = outcome(lambda n=n: subject.remember(context, f"The office closes at {n}."))
+                    assert told == "refused"
+                    there = len(subject.listed(context))
+                    assert subject.texts(context, "There was room for this.")[0] == "There was room for this."
+                subject.remember(context, "There is room again.")
+                assert len(subject.listed(context)) == there + 1
+            finally:
+                connection.execute("ALTER TABLE memories SET TABLESPACE pg_default")
+                connection.execute("DROP TABLESPACE small")
+
+
+def outcome(write: Callable[[], object]) -> str:
+    """What is answered: kept, or refused as an engine that is unavailable; never that it is not known."""
+    try:
+        write()
+    except EngineUnavailable as error:
+        assert not isinstance(error, OutcomeUnknown) and error.status == 502
+        return "refused"
+    return "kept"
 
 
 @pytest.mark.requirement("S-030")

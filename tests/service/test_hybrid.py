@@ -28,6 +28,7 @@ from memoranda.service.engines import declare
 from memoranda.service.opening import open_desk
 from memoranda.service.policies import put_policy
 from tests.cognee_standin import Cognee, Server, serving_cognee
+from tests.conformance.faults import FULL
 from tests.engines.component import Answer
 from tests.engines.mem0_standin import KEY, Mem0Server, mem0_standing
 from tests.service.conftest import people
@@ -217,3 +218,20 @@ def test_a_purge_reaches_documents_too(desk: Desk, ana: Caller, mem0: Mem0Server
     ingest(desk, ana, LYON)
     assert memories.purge(desk, ana, "cleo", PurgeRequest(scope="agent", confirm=True)).removed == 2
     assert mem0.rows == {} and memories.search(desk, ana, "cleo", RecallRequest(query="Hugo Lyon")).items == ()
+
+
+def test_a_purge_and_a_recall_go_on_without_the_engine_that_fails_in_any_way(
+    desk: Desk, ana: Caller, mem0: Mem0Server, cognee: Server
+) -> None:
+    faults = {"a full disk": (500, FULL), "200 with an error inside": (200, {"error": "boom"}), "cut": "reset"}
+    for name, fault in faults.items():
+        remember(desk, ana, f"Hugo is paid for {name}.", scope="agent")
+        ingest(desk, ana, f"Greta pays Hugo {name}.")
+        cognee.always = fault
+        found = memories.search(desk, ana, "cleo", RecallRequest(query="Hugo paid"))
+        assert engines_of(found) == {"mem0"} and found.coverage.failed == ("cognee",)
+        gone = memories.purge(desk, ana, "cleo", PurgeRequest(scope="agent", confirm=True))
+        assert gone.removed == 1 and "all that lies in cognee: it did not answer; purge again" in gone.remains
+        cognee.always = None
+        desk.engine_of("cognee")._outside.connection._breaker.answered()  # type: ignore[attr-defined]
+        assert memories.purge(desk, ana, "cleo", PurgeRequest(scope="agent", confirm=True)).removed == 1

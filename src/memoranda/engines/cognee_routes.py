@@ -86,6 +86,8 @@ class Routes:
             return
         if answer.status not in (200, 204):
             raise self._connection.odd(answer)
+        if answer.data not in (None, {"status": "success"}):  # it says something else than that it has done it
+            raise self._connection.odd(answer, "It did not say that it has deleted it.")
 
     def _there(self, tenant: str, dataset: str) -> bool:
         answer = self._ask(tenant, "GET", "/datasets")

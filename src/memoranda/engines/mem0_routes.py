@@ -101,9 +101,12 @@ class Routes:
         if not _UUID.fullmatch(id):
             return False
         answer = self._ask(tenant, "DELETE", f"/memories/{id}")
-        if answer.status != 404:
-            self._expect(answer)
-        return answer.status == 200
+        if answer.status == 404:
+            return False
+        self._expect(answer)
+        if not isinstance(answer.data, dict) or "message" not in answer.data:
+            raise self._connection.odd(answer, "It did not say that it has deleted it.")
+        return True
 
     def remembered_of(self, tenant: str, id: str) -> int:
         """How many rows of its history Mem0 keeps of a memory that it no longer has."""

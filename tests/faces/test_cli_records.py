@@ -66,6 +66,10 @@ def test_journal_import_of_nothing_but_damaged_lines_is_no_success(person: Perso
     assert [row["line"] for row in said["damaged"]] == [1, 2], "they are named all the same"
     result = person.run("journal", "import", str(file), *home)
     assert result.returncode == 2 and "Wrote 0 entries" in result.stdout and "line 2:" in result.stdout
+    file.write_text('{"role": "user", "content": "of another program"}\n{"text": null}\n')
+    said = person.json("journal", "import", str(file), *home, code=2)
+    assert [row["line"] for row in said["damaged"]] == [1, 2] and not said["skipped"], "no line vanishes unnamed"
+    assert "has no text" in said["damaged"][0]["reason"] or "'content'" in said["damaged"][0]["reason"]
     file.write_text("")
     assert person.json("journal", "import", str(file), *home)["written"] == 0, "an empty file is no damage"
 

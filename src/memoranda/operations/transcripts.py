@@ -73,7 +73,7 @@ def read_lines(lines: Iterable[bytes]) -> Transcript:
             line = json.loads(text)
             if not isinstance(line, dict):
                 raise InvalidInput("It is not a JSON object.")
-            if "text" in line and "type" not in line:
+            if "type" not in line:  # which every line of Claude Code's has
                 finish()
                 take(number, _own(line, seen))
                 continue
@@ -104,6 +104,8 @@ def _own(line: Mapping[str, Any], seen: Counter[str]) -> Turn:
     unknown = sorted(set(line) - set(_OWN))
     if unknown:
         raise InvalidInput(f"It has a field {unknown[0]!r}; the fields are {', '.join(_OWN)}.")
+    if line.get("text") is None:
+        raise InvalidInput(f"It has no text; the fields are {', '.join(_OWN)}.")
     values = {name: line.get(name) for name in _OWN}
     for name, value in values.items():
         if value is not None and not isinstance(value, str):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.context import Context
-from memoranda.errors import HomeNotFound, InvalidInput
+from memoranda.errors import HomeNotFound, InvalidInput, Unavailable
 from memoranda.home.keys import Keys
 from memoranda.home.layout import NESTED, is_home, nearest_home
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 CLI_AGENT = "cli"
+_SYSTEM = "The system refused it."
 
 
 class Choice(NamedTuple):
@@ -29,6 +30,23 @@ class Choice(NamedTuple):
 
     nearest: Path | None
     personal: Path | None
+
+
+def refused_by_system(error: OSError) -> Unavailable:
+    """What an error of the operating system says, as one of ours."""
+    import errno
+
+    what = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        remedy = "Make room and try again; what was remembered before is kept."
+    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        remedy = (
+            "Give this program the right to read and write there, or clone the Home to where it has it: locks and"
+            " indexes are written also when a Home is only read."
+        )
+    else:
+        remedy = "Mend that and try again."
+    return Unavailable(f"{error.filename}: {what}." if error.filename else f"{what}.", why=_SYSTEM, remedy=remedy)
 
 
 def data_folder() -> Path:

@@ -10,8 +10,9 @@
             print(item.id, item.text, item.sources)
         prompt = view.text  # for a model: each item between markers of its own
 
-Times are given as `str`, `date` or `datetime`; a naive one is UTC. Every error is a `memoranda.errors.MemorandaError`
-with `what`, `why`, `remedy` and a stable `code`.
+Times are given as `str`, `date` or `datetime`; a naive one is UTC. Every refusal is a `memoranda.errors.MemorandaError`
+with `what`, `why`, `remedy` and a stable `code`; what the operating system refuses (no room on the disk, no right to
+write a folder) is its own `OSError`.
 """
 
 from __future__ import annotations

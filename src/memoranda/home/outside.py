@@ -106,8 +106,8 @@ class Outside:
             self.strange.pop(path, None)
             data = self._worktree.read(path)
             if data is None:
-                if self._worktree.stands_in_the_way(path):
-                    self.strange[path] = "it is a link, not a regular file, unreadable or too large"
+                if why := self._worktree.stands_in_the_way(path):
+                    self.strange[path] = why
                 elif old is not None:
                     yield Found(path, old, None)
             elif object_id("blob", data) != old:
@@ -157,6 +157,12 @@ class Outside:
         """Every folder seen by the last look, for the watcher."""
         return list(self._load())
 
+    def closed(self) -> list[str]:
+        """The folders, as far as the last look went, that this process may not read: what changes there is not seen."""
+        rights = os.R_OK | os.X_OK
+        known = ((folder, self._root / folder) for folder in sorted(self._load()))
+        return [folder for folder, path in known if path.is_dir() and not os.access(path, rights)]
+
     def _join(self, folder: str, name: str) -> str:
         return name if folder == "." else f"{folder}/{name}"
 
@@ -179,8 +185,7 @@ class Outside:
         except FileNotFoundError:
             pass  # vanished meanwhile
         except PermissionError:
-            self.strange[folder] = "this folder cannot be read"
-            return None, []
+            return None, []  # see `closed`
         return names, folders
 
     def _load(self) -> dict[str, int]:

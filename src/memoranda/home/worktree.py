@@ -140,14 +140,19 @@ class Worktree:
         except FileNotFoundError:
             return 0
 
-    def stands_in_the_way(self, name: str) -> bool:
-        """Whether at the place of a file is something that may be it, and that cannot be read: a link, a lock."""
+    def stands_in_the_way(self, name: str) -> str | None:
+        """What is at the place of a file that may be it, and that cannot be read: a link, a lock. None: it is gone."""
         try:
-            return not stat.S_ISDIR(os.lstat(self._base + name).st_mode)
+            status = os.lstat(self._base + name)
         except (FileNotFoundError, NotADirectoryError):
-            return False
-        except OSError:
-            return True
+            return None
+        except OSError as error:
+            return f"its folder cannot be looked into ({error.strerror})"
+        if stat.S_ISDIR(status.st_mode):
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return "it is a link" if stat.S_ISLNK(status.st_mode) else "it is no regular file"
+        return "it is too large" if status.st_size > LARGEST_FILE else "it cannot be read, or a link leads to it"
 
     def untouched(self, name: str, blob: str) -> bool:
         """Whether the file is still as our own last write left it, and that was this blob."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _WORTHWHILE = 2048  # documents that are embedded ahead together, so that they make whole chunks
+REBUILDING = "rebuilding"  # the directory of `.memoranda/` in which the indexes are made again
 MODELS = "models"  # the directory of `.memoranda/` for what models need and no index is
 
 
@@ -453,13 +454,33 @@ class Indexes:
         They are made in a folder of their own and put in their places when they are done: until then other processes
         recall and write by those that are there. Unavailable: `.memoranda/` was deleted meanwhile.
         """
-        turn = FileLock(self.repository.layout.own / "rebuilding.lock")
+        folder = self._folder / REBUILDING
         with self.lock:
+            turn = self._turn()
             try:
                 turn.acquire()
-                return self._rebuild(self._folder / "rebuilding")
+                return self._rebuild(folder)
             finally:
+                if folder.exists():  # it did not come to an end: the disk is full, somebody interrupted it
+                    remove(folder)
                 turn.close()
+
+    def _turn(self) -> FileLock:
+        return FileLock(self.repository.layout.own / "rebuilding.lock")
+
+    def sweep(self, *, only_look: bool = False) -> bool:
+        """Takes away what a rebuild left that was killed; returns whether there is such a thing."""
+        folder = self._folder / REBUILDING
+        if not folder.exists():
+            return False
+        turn = self._turn()
+        try:
+            dead = turn.try_acquire()
+            if dead and not only_look:
+                remove(folder)
+            return dead
+        finally:
+            turn.close()
 
     def _rebuild(self, folder: Path) -> Snapshot:
         if folder.exists():  # whoever made it was killed

@@ -101,7 +101,11 @@ def named_errors(what: str) -> Iterator[None]:
                 remedy="Try again when it has finished; nothing is damaged.",
             ) from error
         if _name(error).startswith(_PASSING):
-            raise Unavailable(f"{what} cannot be used at the moment.", why=str(error), remedy="Try again.") from error
+            raise Unavailable(
+                f"{what} cannot be used at the moment.",
+                why=f"The system says: {error}.",
+                remedy="Look whether the disk is full and its folder may be written, then try again; nothing is lost.",
+            ) from error
         raise damaged(what, str(error)) from error
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memoranda.errors import IndexDamaged
 from memoranda.index.content import Part
-from memoranda.index.indexes import MODELS, Indexes
+from memoranda.index.indexes import MODELS, REBUILDING, Indexes
 from memoranda.index.journal_mode import named_errors
 from memoranda.index.recipe import Manifest, Recipe, read_manifest
 from memoranda.index.tables import RECIPE as CATALOG
@@ -45,7 +45,7 @@ def index_states(indexes: Indexes) -> list[IndexStatus]:
         found = {path.name for path in cache.iterdir() if path.is_dir()} if cache.is_dir() else set()
         return [
             _one(indexes, held, cache / name, parts.get(name), name in found, name in serving, name in kept)
-            for name in sorted((found - {MODELS}) | serving)
+            for name in sorted((found - {MODELS, REBUILDING}) | serving)
         ]
 
 

@@ -10,6 +10,7 @@ from memoranda.errors import Erased, GitFailed, IndexDamaged, MemorandaError, No
 from memoranda.home.ledger import Pen
 from memoranda.home.settings import Settings
 from memoranda.home.store import LEDGER_REF
+from memoranda.index.indexes import REBUILDING
 from memoranda.index.keepout import kept_out, refused
 from memoranda.index.status import index_states
 from memoranda.notes.chains import Chains
@@ -102,6 +103,9 @@ def _leftovers(home: OpenHome) -> Iterator[Finding]:
     for path in home.in_folder.store.leftovers() if home.in_folder is not None else ():
         remedy = "`memoranda doctor --fix` removes it."
         yield Finding("leftover", "notice", path, "A killed process left this file in Git's folder.", remedy)
+    if home.indexes.sweep(only_look=True):
+        remedy = "`memoranda doctor --fix` removes it."
+        yield Finding("leftover", "notice", REBUILDING, "A killed rebuild left this folder beside the indexes.", remedy)
 
 
 def _mended(home: OpenHome, finding: Finding) -> Finding:
@@ -109,6 +113,7 @@ def _mended(home: OpenHome, finding: Finding) -> Finding:
         home.indexes.drop(finding.where)
     elif finding.code == "leftover":
         home.on_disk.store.sweep()
+        home.indexes.sweep()
     elif finding.code in ("index_behind", "index_missing"):
         home.indexes.catch_up()
     return replace(finding, fixed=True)
@@ -123,10 +128,16 @@ def _unreadable(home: OpenHome) -> Iterator[Finding]:
             "note_odd", "notice", row.path, f"Not everything in this note is understood: {'; '.join(row.problems)}.",
             "It is kept and recalled as it is; mend it in an editor if you like.",
         )  # fmt: skip
-    strange = home.in_folder.outside.strange if home.in_folder is not None else {}
-    for path, reason in sorted(strange.items()):
-        remedy = "Put a regular file in its place, or move it away."
+    outside = home.in_folder.outside if home.in_folder is not None else None
+    for path, reason in sorted(outside.strange.items()) if outside is not None else ():
+        remedy = "Put a regular file in its place that you may read, or move it away."
         yield Finding("file_left_alone", "warning", masked_path(path), f"This file is not taken in: {reason}.", remedy)
+    for path in outside.closed() if outside is not None else ():
+        yield Finding(
+            "folder_closed", "warning", masked_path(path),
+            "This folder cannot be read: what changes in it is not seen, and nothing can be written to it.",
+            "Give yourself the right to read and write it (`chmod u+rwx`).",
+        )  # fmt: skip
     for path, reason in sorted(home.repository.refused.items()):
         yield Finding(
             "file_refused", "warning", masked_path(path), f"This file is not taken in: {reason}", "Change it and save."

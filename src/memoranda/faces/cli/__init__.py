@@ -174,9 +174,9 @@ def _told(words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}." if error.filename and error.strerror else f"{error}."
-        told = Unavailable(what, why="The system refused it.", remedy="Mend that and try again.")
-        return _say(told, in_json, words)
+        from memoranda.faces.local import refused_by_system
+
+        return _say(refused_by_system(error), in_json, words)
     except Exception as error:  # noqa: BLE001 - the outermost net: a defect is told as one, with its traceback
         from memoranda.faces.covering import frames_of
         from memoranda.index.journal_mode import named

@@ -76,8 +76,7 @@ class Service:
         except MemorandaError as error:
             return failed(error, [name, arguments])
         except OSError as error:
-            told = Unavailable(f"{error}.", why="The system refused it.", remedy="A person has to mend that.")
-            return failed(told, [name, arguments])
+            return failed(local.refused_by_system(error), [name, arguments])
         except Exception as error:  # noqa: BLE001 - a defect must not end the server; its frames go to the log
             if named_error := named(error):
                 return failed(named_error, [name, arguments])

@@ -18,7 +18,7 @@ from memoranda.engines.placing import home_of
 from memoranda.home.keys import Keys
 from memoranda.values import dataclass
 
-_OWNER = "engines"  # of the key
+OWNER = "engines"  # of the key
 _LENGTH = 32  # hexadecimal digits of a prefix: 128 bits
 
 
@@ -52,7 +52,7 @@ class Naming:
 
     def prefix(self, instance: str, tenant: str, project: str | None) -> str:
         """The prefix of what is written now; `project` is None for what belongs to the tenant as a whole."""
-        return _prefix(self._keys.get("namespace", _OWNER), instance, tenant, project)
+        return _prefix(self._keys.get("namespace", OWNER), instance, tenant, project)
 
     def prefixes(self, instance: str, tenant: str, project: str | None) -> tuple[str, ...]:
         """Every prefix under which something may lie there, the present one first."""
@@ -61,10 +61,10 @@ class Naming:
 
     def _every_key(self) -> tuple[bytes, ...]:
         """The present key and the older ones, which are read from their files once for each present one."""
-        own = self._keys.get("namespace", _OWNER)
+        own = self._keys.get("namespace", OWNER)
         known = self._known
         if known[0] is not own:
-            known = self._known = (own, tuple(self._keys.versions("namespace", _OWNER).values()))
+            known = self._known = (own, tuple(self._keys.versions("namespace", OWNER).values()))
         return known[1]
 
     def place(self, instance: str, where: OperationContext, place: Place) -> Named:

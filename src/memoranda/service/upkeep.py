@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from memoranda.context import Context
 from memoranda.engines.cognee import Cognee
 from memoranda.engines.mem0 import Mem0
+from memoranda.engines.naming import OWNER
 from memoranda.errors import LegalHold, MemorandaError
 from memoranda.governance.audit import AuditEvent, Outcome
 from memoranda.governance.instances import BUILTIN
@@ -115,3 +116,12 @@ def _expired(
 
 def _removed(done: object) -> tuple[str, ...]:
     return tuple(taken.id for taken in done.removed) if isinstance(done, Forgotten) else ()
+
+
+def renew_prefix(desk: Desk) -> int:
+    """Makes a fresh key for the prefix of identifiers in engines; how many older ones stay beside it, to find by.
+
+    A service that runs goes on with the key that it has read: it has to be started again, on every node.
+    """
+    desk.keys.renew("namespace", OWNER)
+    return len(desk.keys.versions("namespace", OWNER)) - 1

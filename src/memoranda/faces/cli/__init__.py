@@ -81,6 +81,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "engine up": ("engines", "start it, and wait until it answers"),
     "engine status": ("engines", "the engines of this machine"),
     "engine rotate": ("engines", "give its secrets new values"),
+    "engine renew": ("engines", "a new key for the prefix of identifiers in engines"),
     "engine down": ("engines", "stop it, or take it away"),
     "engine export": ("moving", "an agent's memories as notes, out of whichever engine"),
     "engine import": ("moving", "such notes into the engine of an agent's policy"),

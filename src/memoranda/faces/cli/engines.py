@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoranda.faces.cli.frame import Command, Frame, Parser, usage_error
+from memoranda.faces.cli.frame import Command, Frame, Parser, counted, usage_error
+from memoranda.faces.cli.service import opened, where_options
 from memoranda.faces.local import data_folder
 
 if TYPE_CHECKING:
@@ -181,6 +182,19 @@ def _down(frame: Frame, args: argparse.Namespace) -> int:
     return 0
 
 
+def _renew(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.service.upkeep import renew_prefix
+
+    with opened(args) as desk:
+        older = renew_prefix(desk)
+    frame.answer(
+        {"renewed": True, "older": older},
+        ["Identifiers in engines bear a new prefix, once the service was started again, on every node.",
+         f"What was written before is found under the former one: {counted(older, 'older key')} kept."],
+    )  # fmt: skip
+    return 0
+
+
 def _told(frame: Frame, found: list[Status]) -> int:
     rows = [
         {"id": one.id, "kind": one.kind, "state": one.state, "base_url": one.base_url, "version": one.version,
@@ -224,6 +238,13 @@ COMMANDS = {
         _rotate_options,
         _rotate,
         "memoranda engine rotate cognee service_api_key",
+    ),
+    "engine renew": Command(
+        "Gives the prefix of all identifiers in engines a new key. What was written before stays found. Start the "
+        "service again afterwards, on every node.",
+        where_options,
+        _renew,
+        "memoranda engine renew --config /etc/memoranda.toml",
     ),
     "engine down": Command(
         "Stops an engine; with --remove it is taken away as well, with everything of it that lies here.",

@@ -346,9 +346,43 @@ def test_one_key_remembers_once(desk: Desk, caller: Made) -> None:
     memories.remember(desk, zoe, "cleo", RememberRequest(content="Hers."), idempotency_key="k1")
 
 
+def test_a_freeze_stops_no_answer_to_what_was_done_before_it(desk: Desk, caller: Made) -> None:
+    """Whoever lost the answer learns that it was done; nothing is done anew, and nothing new is."""
+    bob, sam = caller("acme", "bob"), caller("acme", "sam")
+    new, scope = (
+        RememberRequest(content="Kept before the freeze.", scope="user"),
+        PurgeRequest(scope="agent", confirm=True),
+    )
+    gone = memories.remember(desk, bob, "max", RememberRequest(content="Gone before the freeze."))
+
+    def every(key: str) -> list[object]:
+        kept = memories.remember(desk, bob, "max", new, idempotency_key=f"{key}-1")
+        change = UpdateRequest(content="Changed before the freeze.")
+        return [
+            kept.id, memories.update(desk, bob, "max", kept.id, change, idempotency_key=f"{key}-2").id,
+            memories.forget(desk, bob, "max", gone.id, idempotency_key=f"{key}-3"),
+            memories.purge(desk, bob, "max", scope, idempotency_key=f"{key}-4"),
+        ]  # fmt: skip
+
+    first, before = every("a"), memories.list_items(desk, bob, "max").items
+    for freeze in (lambda: admin.freeze(desk, sam, "max"), lambda: admin.freeze(desk, sam)):
+        freeze()
+        assert every("a") == first
+        with pytest.raises(Frozen):
+            every("b")
+    with pytest.raises(Conflict):
+        memories.remember(desk, bob, "max", new.model_copy(update={"content": "Other."}), idempotency_key="a-1")
+    assert memories.list_items(desk, bob, "max").items == before
+    events = desk.audit.query("acme", operation="remember", user="bob", limit=100)[0]
+    assert [entry.event.code for entry in events].count(Frozen.code) == 2
+    admin.thaw(desk, sam)
+    admin.thaw(desk, sam, "max")
+    assert memories.remember(desk, bob, "max", new, idempotency_key="b-1").id != first[0]
+
+
 def test_a_key_that_was_used_opens_nothing_that_was_closed_since(desk: Desk, caller: Made) -> None:
     """A repeated call passes the guards as they stand now, and stands in the audit, whether it did anything or not."""
-    bob, sam = caller("acme", "bob"), caller("acme", "sam")
+    bob = caller("acme", "bob")
     item = memories.remember(desk, bob, "max", RememberRequest(content="Gone soon.", scope="user"))
     asked = PurgeRequest(scope="user", confirm=True)
 
@@ -363,14 +397,6 @@ def test_a_key_that_was_used_opens_nothing_that_was_closed_since(desk: Desk, cal
     with pytest.raises(Conflict):
         memories.forget(desk, bob, "max", item.id, if_match="another", idempotency_key="k1")
     assert desk.audit.query("acme", limit=1)[0][0].json()["code"] == Conflict.code
-    admin.freeze(desk, sam, "max")
-    for call in (
-        lambda: memories.forget(desk, bob, "max", item.id, idempotency_key="k1"),
-        lambda: memories.purge(desk, bob, "max", asked, idempotency_key="k2"),
-    ):
-        with pytest.raises(Frozen):
-            call()
-    admin.thaw(desk, sam, "max")
     admin.add_agent(desk, caller("acme", "ana"), "max", "shop", owner="ana")
     with pytest.raises(Forbidden):
         memories.forget(desk, bob, "max", item.id, idempotency_key="k1")

@@ -45,6 +45,7 @@ class Case:
     people_only: bool = False
     labels: dict[str, object] = field(default_factory=dict)
     personal_data: bool = False
+    replays: bool = False  # whether it was done before, under the same Idempotency-Key, and is only answered again
     mark: int = -1  # of the state that the guards went by
     recheck: Callable[[], None] | None = None
 
@@ -58,7 +59,7 @@ class Case:
 
     @property
     def writes(self) -> bool:
-        return self.operation in WRITES
+        return self.operation in WRITES and not self.replays
 
     @property
     def tenant(self) -> str:

@@ -22,7 +22,7 @@ from memoranda.governance.instances import BUILTIN
 from memoranda.governance.relations import agent_name, tuples_of_roles
 from memoranda.operations.admission import refuse_secrets
 from memoranda.service.caller import actor
-from memoranda.service.case import Case
+from memoranda.service.case import WRITES, Case
 from memoranda.service.instances import announced
 from memoranda.service.places import where_of
 from memoranda.trust.personal import find_personal
@@ -230,7 +230,7 @@ def no_personal_data(case: Case) -> None:
 
 def decided(case: Case) -> None:
     """The decision `memory.write` or `memory.search` allows it; no answer is no."""
-    package: Package = "memory.write" if case.writes else "memory.search"
+    package: Package = "memory.write" if case.operation in WRITES else "memory.search"
     case.decision = decision = case.desk.decisions.decide(package, _input(case))
     if not decision.allow:
         raise Forbidden(
@@ -252,7 +252,7 @@ def _input(case: Case) -> dict[str, object]:
         "actor_kind": identity.kind, "scopes": list(case.scopes),
         "engine": case.instance.provider, "isolation": case.instance.isolation,
         "personal_data": case.personal_data, "taint": _taint(case),
-        "policy": case.policy.policy.model_dump(mode="json"), "frozen": agent.frozen,
+        "policy": case.policy.policy.model_dump(mode="json"), "frozen": agent.frozen and not case.replays,
         "size": sum(len(text) for _, text in case.fields), "request_id": case.caller.request_id, **case.labels,
     }  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 What is kept is the id of what came of it, never a word: a repeated call reads the item as it stands. A key belongs to
 one caller, agent and operation; nobody else's request finds it. A repeated call passes the guards as the first one did,
-by the policy and the relations in force now, and stands in the audit.
+by the policy and the relations in force now, and stands in the audit. It writes nothing, so that a freeze does not stop
+it: whoever lost an answer learns that what was asked had been done.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def once(
     mac = desk.keys.get("cursor", tenant)
     name = Key(tenant, actor(case.caller.identity), f"{case.operation} {case.agent_id}", _mac(mac, key))
     told = desk.replays.begin(context, name, _mac(mac, repr(asked)), _PATIENCE)
+    case.replays = told.state != "fresh"
     if told.state == "done" and again is not None:
         return again(told.answer)
     if told.state != "fresh":

@@ -202,6 +202,20 @@ def test_an_erased_object_is_gone_and_what_was_written_against_it_stays(store: S
 
 
 @pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_the_database_itself_moves_no_ref_from_where_it_is_not(store: PostgresStore) -> None:
+    """What a transaction believes of the refs does not count: each one has to change a row."""
+    history = History(store)
+    first, second = history.commit({"a.md": b"one\n"}), history.commit({"a.md": b"two\n"})
+    store.move([RefMove(MAIN, None, first, "")])
+    told = store.look()
+    for believed in (None, second):
+        state = told._replace(refs={MAIN: believed} if believed else {})
+        with pytest.raises(RefMoved), store.writing() as cursor:
+            store.move_in(cursor, state, [RefMove("refs/other", None, second, ""), RefMove(MAIN, believed, second, "")])
+    assert store.look().refs == {MAIN: first}
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
 def test_git_itself_finds_nothing_to_complain_of_in_the_rows(store: PostgresStore, tmp_path: Path) -> None:
     history = History(store)
     rng = random.Random(5)

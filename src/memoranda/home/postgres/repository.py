@@ -32,7 +32,7 @@ from memoranda.home.postgres.heads import keep_heads, read_heads
 from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.node import node_layout, renew
 from memoranda.home.postgres.places import Place
-from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State, answered
+from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State, answered, sending
 from memoranda.home.postgres.tidings import Tidings
 from memoranda.home.record import FileChange, Record
 from memoranda.home.store import LEDGER_REF, RefMove, TreeChange
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _MOST = 64  # records of one transaction
 _TOGETHER = frozenset(("remember", "journal"))  # operations after which others may join the same transaction
 _ROUNDS = 8
+_COUNT = "UPDATE memory_homes SET seq = %s WHERE home = %s AND seq = %s"
 
 
 @dataclass(slots=True)
@@ -463,16 +464,15 @@ class PostgresRepository(Holding):
         objects = self._making.begin()
         head = self._making.commits(before.main, group.records)
         ledger = self._making.ledger(before.ledger, group.records)
-        self.store.insert(cursor, list(objects.values()))
         moves = [RefMove(LEDGER_REF, before.ledger, ledger, "")]
         if head is not None and head != before.main:
             moves.append(RefMove(BRANCH, before.main, head, ""))
-        self.store.move_in(cursor, before, moves)
-        keep_heads(cursor, self.store.home, group.records, self.ours, objects)
-        cursor.execute(
-            "UPDATE memory_homes SET seq = %s WHERE home = %s AND seq = %s",
-            (group.records[-1].seq, self.store.home, before.seq),
-        )
+        with sending(cursor) as each_one:
+            kept = self.store.send(cursor, list(objects.values()))
+            self.store.send_moves(each_one, before, moves)
+            keep_heads(cursor, self.store.home, group.records, self.ours, objects)
+            each_one(_COUNT, (group.records[-1].seq, self.store.home, before.seq))
+        kept()
         return head, ledger
 
     def _state_is_new(self, state: State) -> bool:

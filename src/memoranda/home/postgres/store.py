@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -47,14 +47,17 @@ SELECT tenant(), %s, oid, kind, base, data FROM unnest(%s::bytea[], %s::smallint
   AS given(oid, kind, base, data)
 ON CONFLICT DO NOTHING RETURNING oid
 """
+_NEW_REF = "INSERT INTO memory_refs (tenant, home, name, commit) VALUES (tenant(), %s, %s, %s) ON CONFLICT DO NOTHING"
+_MOVE_REF = "UPDATE memory_refs SET commit = %s WHERE home = %s AND name = %s AND commit = %s"
 # What `State` tells of a row of `memory_homes`.
 STATE = """seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
   (SELECT jsonb_object_agg(name, commit) FROM memory_refs WHERE memory_refs.home = memory_homes.home)"""
 _STATE = f"SELECT {STATE} FROM memory_homes WHERE home = %s"
 
-_HOLD = "SELECT FROM memory_homes WHERE home = {} FOR UPDATE"
+_HOLD = f"SET LOCAL lock_timeout = '10s'; SELECT FROM memory_homes WHERE home = %s FOR UPDATE; {_STATE}"
 
 Cursor = psycopg.Cursor[Any]
+SendOne = Callable[[str, Sequence[object]], None]
 
 
 class State(NamedTuple):
@@ -158,9 +161,13 @@ class PostgresStore:
 
     def state(self, cursor: Cursor, *, hold: bool = False) -> State:
         """What holds now; with `hold` nobody else writes in the Home until the transaction ends."""
-        if hold:  # by a statement of its own: what the next one sees is as new as the moment in which it is held
-            cursor.connection.execute(f"SET LOCAL lock_timeout = '10s'; {_HOLD.format(int(self.home))}")
-        return self._told(cursor.execute(_STATE, (self.home,)).fetchone())
+        if not hold:
+            return self._told(cursor.execute(_STATE, (self.home,)).fetchone())
+        # Held by a statement of its own: what the next one sees is as new as the moment in which it is held.
+        told = cursor.connection.execute(_HOLD.replace("%s", str(int(self.home))).encode())
+        told.nextset()
+        told.nextset()
+        return self._told(told.fetchone())
 
     def _told(self, row: Sequence[Any] | None) -> State:
         if row is None:
@@ -202,17 +209,29 @@ class PostgresStore:
 
     def insert(self, cursor: Cursor, objects: Sequence[GitObject]) -> None:
         """Keeps the objects in the transaction of `cursor`."""
-        self._writer.known(self.insert_rows(cursor, self._writer.rows(objects)))
-        for item in objects:
-            self._keep(item)
+        self.send(cursor, objects)()
+
+    def send(self, cursor: Cursor, objects: Sequence[GitObject]) -> Callable[[], None]:
+        """As `insert`, which has happened when what is returned was called; that waits for the answer."""
+        answer = self._send_rows(cursor, self._writer.rows(objects))
+
+        def done() -> None:
+            self._writer.known(answer())
+            for item in objects:
+                self._keep(item)
+
+        return done
 
     def insert_rows(self, cursor: Cursor, rows: Sequence[Row]) -> set[bytes]:
         """Adds the rows; the ids of those that were there already, and stay as they are."""
+        return self._send_rows(cursor, rows)()
+
+    def _send_rows(self, cursor: Cursor, rows: Sequence[Row]) -> Callable[[], set[bytes]]:
         if not rows:
-            return set()
+            return set
         columns = [list(column) for column in zip(*rows, strict=True)]
-        cursor.execute(_INSERT, (self.home, *columns))
-        return {row.oid for row in rows}.difference(row[0] for row in cursor.fetchall())
+        told = cursor.connection.cursor(binary=True).execute(_INSERT, (self.home, *columns))
+        return lambda: {row.oid for row in rows}.difference(row[0] for row in told.fetchall())
 
     def undone(self) -> None:
         """A transaction was not committed: what it wrote is not there."""
@@ -387,6 +406,11 @@ class PostgresStore:
 
     def move_in(self, cursor: Cursor, state: State, moves: Sequence[RefMove]) -> None:
         """As `move`, in the transaction of `cursor`, which holds the Home in this state."""
+        with sending(cursor) as each_one:
+            self.send_moves(each_one, state, moves)
+
+    def send_moves(self, each_one: SendOne, state: State, moves: Sequence[RefMove]) -> None:
+        """As `move_in`, by what `sending` gave."""
         for move in moves:
             if state.refs.get(move.ref) != move.old:
                 raise RefMoved(
@@ -394,16 +418,9 @@ class PostgresStore:
                     remedy="It is tried again by itself.",
                 )  # fmt: skip
             if move.old is None:
-                query = (
-                    "INSERT INTO memory_refs (tenant, home, name, commit) VALUES (tenant(), %s, %s, %s)"
-                    " ON CONFLICT DO NOTHING"
-                )
-                values: tuple[object, ...] = (self.home, move.ref, move.new)
+                each_one(_NEW_REF, (self.home, move.ref, move.new))
             else:
-                query = "UPDATE memory_refs SET commit = %s WHERE home = %s AND name = %s AND commit = %s"
-                values = (move.new, self.home, move.ref, move.old)
-            if cursor.execute(query, values).rowcount != 1:
-                raise RefMoved(f"{move.ref} has moved.", remedy="It is tried again by itself.")
+                each_one(_MOVE_REF, (move.new, self.home, move.ref, move.old))
 
     # What they lead to
 
@@ -446,6 +463,22 @@ class PostgresStore:
 
     def close(self) -> None:
         self.undone()
+
+
+@contextmanager
+def sending(cursor: Cursor) -> Iterator[SendOne]:
+    """What is executed on the connection meanwhile is sent without waiting for each answer. What is given to the
+    function has to change one row; RefMoved at the end when it did not."""
+    sent: list[Cursor] = []
+
+    def each_one(query: str, values: Sequence[object]) -> None:
+        sent.append(cursor.connection.cursor(binary=True))
+        sent[-1].execute(query.encode(), values)
+
+    with cursor.connection.pipeline():
+        yield each_one
+    if any(one.rowcount != 1 for one in sent):
+        raise RefMoved("Somebody else has written in the Home.", remedy="It is tried again by itself.")
 
 
 @contextmanager

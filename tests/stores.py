@@ -7,6 +7,7 @@ processes that are told a path). Which of these run when is said in tests/README
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from memoranda.operations.space import Space
 from memoranda.state.database import Database
 
 DISK, POSTGRES = "disk", "postgres"
+STORES = os.environ.get("MEMORANDA_TEST_STORES", "")
 SECRET = b"the secret that seals the keys of a test"
 PLACE = "project:web"
 Opening = Callable[..., AbstractContextManager[Space]]

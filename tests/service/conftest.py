@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from memoranda.service import admin, policies
 from memoranda.service.caller import Caller, authenticate
 from memoranda.service.desk import Desk
 from memoranda.service.opening import open_desk
+from tests import stores
 
 USERS = {
     "acme": {
@@ -26,10 +28,16 @@ USERS = {
 AGENTS = {"acme": {"cleo": ("shop", "ana"), "max": ("shop", "bob")}, "globex": {"cleo": ("shop", "zoe")}}
 
 
+SECRETS = (b"what seals the keys of Homes in PostgreSQL",)
+
+
 @pytest.fixture
-def database() -> str:
-    """The URL of the state; empty: SQLite. A file whose tests run on PostgreSQL, too, gives them `on_both`."""
-    return ""
+def database(request: pytest.FixtureRequest) -> str:
+    """The URL of the state; empty: SQLite, with Homes in folders. On PostgreSQL Homes lie there, too.
+
+    A file whose tests run on both gives them `on_both`; `MEMORANDA_TEST_STORES=postgres` has all others run there.
+    """
+    return str(request.getfixturevalue("postgres").service) if stores.STORES == "postgres" else ""
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -38,8 +46,14 @@ def on_both(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, context: Context, database: str) -> Iterator[Desk]:
-    desk = open_desk(context, tmp_path / "service", database=database)
+def lying(database: str) -> dict[str, Any]:
+    """Where the service has its things, as `open_desk` is told it."""
+    return {"database": database, "homes_secrets": SECRETS if database else ()}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, context: Context, lying: dict[str, Any]) -> Iterator[Desk]:
+    desk = open_desk(context, tmp_path / "service", **lying)
     people(desk, context)
     yield desk
     desk.close()

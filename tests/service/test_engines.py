@@ -48,7 +48,7 @@ def mem0(name: str = "shared-mem0", **more: object) -> InstanceDeclaration:
 
 
 @pytest.mark.requirement("P-002", "P-003", "P-004", "P-007", "P-008", "P-009", "P-020", "P-051")
-def test_what_builtin_can_do(desk: Desk, caller: Made) -> None:
+def test_what_builtin_can_do(desk: Desk, caller: Made, database: str) -> None:
     told = capabilities(desk, caller("acme", "bob"), "builtin").model_dump()
     assert told == {
         "schema_version": "1.0", "provider": "builtin", "engine_instance": "builtin",
@@ -59,7 +59,7 @@ def test_what_builtin_can_do(desk: Desk, caller: Made) -> None:
             ),
             "knowledge": (),
         },
-        "isolation": "logical", "session_memory": True,
+        "isolation": "backend" if database else "logical", "session_memory": True,
     }  # fmt: skip
 
 

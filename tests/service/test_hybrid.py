@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,10 +55,10 @@ def cognee() -> Iterator[Server]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, context: Context) -> Iterator[Desk]:
+def desk(tmp_path: Path, context: Context, lying: dict[str, Any]) -> Iterator[Desk]:
     keys = Credentials(environ={"EAI_CRED_MEMORY_COGNEE_API_KEY": USER, "EAI_CRED_MEMORY_MEM0_API_KEY": KEY})
     egress = Egress(EgressSettings("development"))
-    desk = open_desk(context, tmp_path / "service", egress=egress, credentials=keys)
+    desk = open_desk(context, tmp_path / "service", egress=egress, credentials=keys, **lying)
     people(desk, context)
     yield desk
     desk.close()

@@ -71,10 +71,10 @@ def cognee() -> Iterator[Server]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, context: Context, cognee: Server) -> Iterator[Desk]:
+def desk(tmp_path: Path, context: Context, cognee: Server, lying: dict[str, Any]) -> Iterator[Desk]:
     credentials = Credentials(environ={"EAI_CRED_MEMORY_COGNEE_API_KEY": USER})
     egress = Egress(EgressSettings("development"))
-    desk = open_desk(context, tmp_path / "service", egress=egress, credentials=credentials)
+    desk = open_desk(context, tmp_path / "service", egress=egress, credentials=credentials, **lying)
     people(desk, context)
     yield desk
     desk.close()
@@ -174,7 +174,7 @@ def test_knowledge_belongs_to_no_session(desk: Desk, cleo: Caller, cognee: Serve
 
 @pytest.mark.requirement("P-038", "P-120", "P-122")
 def test_a_graph_is_built_in_the_background_and_its_state_survives(
-    desk: Desk, cleo: Caller, cognee: Server, tmp_path: Path, context: Context
+    desk: Desk, cleo: Caller, cognee: Server, tmp_path: Path, context: Context, lying: dict[str, Any]
 ) -> None:
     cognee.cognee.slow = 3600
     dataset = ingest(desk, cleo, LYON)
@@ -186,7 +186,9 @@ def test_a_graph_is_built_in_the_background_and_its_state_survives(
             one["until"] = 0
     egress = Egress(EgressSettings("development"))
     credentials = Credentials(environ={"EAI_CRED_MEMORY_COGNEE_API_KEY": USER})
-    other = open_desk(context, tmp_path / "service", egress=egress, credentials=credentials)  # another process, later
+    other = open_desk(
+        context, tmp_path / "service", egress=egress, credentials=credentials, **lying
+    )  # another process, later
     try:
         (later,) = look(other, cleo)
         assert (later.status, later.built) == ("built", 1)

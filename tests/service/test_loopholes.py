@@ -26,6 +26,11 @@ Made = Callable[..., Caller]
 ROOF = RememberRequest(content="The roof was mended in May.")
 
 
+@pytest.fixture
+def database(on_both: str) -> str:
+    return on_both
+
+
 def by_provider(context: Context, tenant: str | None, user: str, roles: tuple[str, ...], jti: str | None) -> Caller:
     """Who came by a token of an identity provider, which names it as it likes."""
     return Caller(context, Identity(tenant, "user", user, None, frozenset(roles), None, jti))

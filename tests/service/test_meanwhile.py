@@ -31,6 +31,11 @@ WRITES: dict[str, Callable[[Desk, Caller, str], object]] = {
 }
 
 
+@pytest.fixture
+def database(on_both: str) -> str:
+    return on_both
+
+
 class Between:
     """Does something, once, when the last guard has passed and before the engine is called."""
 

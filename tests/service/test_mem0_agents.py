@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,10 +59,10 @@ def server() -> Iterator[Mem0Server]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, context: Context, server: Mem0Server) -> Iterator[Desk]:
+def desk(tmp_path: Path, context: Context, server: Mem0Server, lying: dict[str, Any]) -> Iterator[Desk]:
     egress = Egress(EgressSettings("development"))
     keys = Credentials(environ={"EAI_CRED_MEMORY_MEM0_API_KEY": KEY})
-    desk = open_desk(context, tmp_path / "service", egress=egress, credentials=keys)
+    desk = open_desk(context, tmp_path / "service", egress=egress, credentials=keys, **lying)
     for tenant, users in USERS.items():
         desk.registry.add_tenant(context, tenant, organization=f"{tenant}-group")
         desk.relations.write(add=admin.tuples_of_tenant(tenant))

@@ -33,6 +33,11 @@ from tests.conftest import Clock
 Made = Callable[..., Caller]
 
 
+@pytest.fixture
+def database(on_both: str) -> str:
+    return on_both
+
+
 def test_what_is_remembered_is_recalled_enveloped(desk: Desk, caller: Made) -> None:
     ana = caller("acme", "ana")
     item = memories.remember(desk, ana, "cleo", RememberRequest(content="Acme renewed for 24 months."))
@@ -209,7 +214,9 @@ def test_of_what_the_policy_does_not_permit_nothing_is_kept(
     ):  # fmt: skip
         with pytest.raises(Refused):
             memories.remember(desk, ana, "cleo", RememberRequest(content="Forbidden words.", **more))  # type: ignore[arg-type]
-    written = "".join(file.read_text("utf-8", "replace") for file in tmp_path.rglob("*.md"))
+    with desk.homes.whole("acme", "shop") as home:
+        assert home is not None
+        written = "".join(text.text for text in home.repository.texts())
     assert "Permitted words" in written and "Forbidden words" not in written
     set_policy("acme", "cleo", read_scopes=ALL_SCOPES, modes=ALL_MODES, global_access=True)
     assert [item.id for item in memories.list_items(desk, ana, "cleo").items] == [kept.id]

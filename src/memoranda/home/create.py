@@ -46,6 +46,11 @@ def create(folder: Path, context: Context, *, name: str | None = None, here: boo
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file.", remedy="Name a folder.")
     own = (folder / ".git").exists()
+    if not own and (folder / "HEAD").is_file() and all((folder / name).is_dir() for name in ("objects", "refs")):
+        raise InvalidInput(
+            f"{folder} is a bare repository.", why="It has no files beside its history.",
+            remedy="Clone it, and use the clone: `git clone`, or `memoranda clone` when it is one of a Home.",
+        )  # fmt: skip
     outer = None if own else _outer_repository(folder)
     tracked = _tracked(folder) if own or outer else []
     more = [path for path in tracked if not _beside_notes(path)]

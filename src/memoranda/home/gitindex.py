@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from memoranda.home.comparison import Comparison
@@ -226,6 +226,14 @@ class GitIndex:
                 head, _, path = row.partition(b"\t")
                 found[path.decode("utf-8", "surrogateescape")] = head.split(b" ")[1].decode()
         return found
+
+    def left_out(self, paths: Collection[str]) -> set[str]:
+        """Those that Git was told to leave out of the working tree (`git sparse-checkout`): nobody has deleted them."""
+        if not paths or not (self._layout.git_dir / "info" / "sparse-checkout").exists():
+            return set()
+        out = self._git.call("ls-files", "-t", "-z", index=self._layout.index).stdout
+        told = (row[2:].decode("utf-8", "surrogateescape") for row in out.split(b"\0") if row.startswith(b"S "))
+        return set(told).intersection(paths)
 
     @property
     def comparing(self) -> bool:

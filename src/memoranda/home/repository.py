@@ -286,6 +286,8 @@ class Repository(Contents):
                 return [], snapshot
             candidates = self._looker.candidates(context, snapshot, lambda: self._tree(snapshot.commit))
             found = list(self.outside.compare(candidates, self.known(snapshot))) if candidates else []
+            absent = self.git_index.left_out({item.path for item in found if item.data is None})
+            found = [item for item in found if item.path not in absent]
             if found and self._looker.half_done(found) and self._activity.busy(patient=True):
                 return [], None
             taken: list[Found] = []

@@ -239,9 +239,26 @@ def _held(home: OpenHome) -> Iterator[Finding]:
 # Git and the ledger
 
 
+_ELSEWHERE = ("missing ", "broken link", "              to ")  # what Git says of objects that it was to leave out
+
+
+def _is_partial(home: OpenHome) -> bool:
+    return home.in_folder is not None and any(home.in_folder.layout.objects.glob("pack/*.promisor"))
+
+
 def _repository(home: OpenHome) -> Iterator[Finding]:
     try:
-        for line in home.repository.verify():
+        told = list(home.repository.verify())
+        elsewhere = [line for line in told if line.startswith(_ELSEWHERE)] if _is_partial(home) else []
+        if elsewhere:
+            yield Finding(
+                "clone_partial", "warning", ".git",
+                "This is a partial clone: some of its history lies elsewhere, and pointers to that lead nowhere.",
+                "Bring all of it here: `git fetch --refetch --no-filter`.",
+            )  # fmt: skip
+        for line in told:
+            if line in elsewhere:
+                continue
             yield Finding(
                 "repository_damaged", "error", ".git", f"Git finds damage: {line}",
                 "Restore the object from a clone (`git fetch`) or a backup.",

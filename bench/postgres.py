@@ -129,7 +129,8 @@ def _filled(server: Server, size: int) -> tuple[Urls, Path]:
         whose = note_text(n, text).replace("scope: user\n", "scope: user\nuser: ana\n")
         (place / f"note-{n}.md").write_text(whose, encoding="utf-8")
     urls, context = fresh(server.url), Context()
-    space = DiskShelf(folder / "homes").open(context, _FIRST, "shop", make=True)
+    shelf = DiskShelf(folder / "homes")
+    space = shelf.open(context, _FIRST, "shop", shelf.sight(_FIRST, ["shop"]), make=True)
     assert space is not None
     import_folder(context, space, files)
     space.homes()[0].close()

@@ -107,11 +107,12 @@ class Builtin:
             for home in space.homes():
                 items = read_apart(home, [item for item in view.items if item.home == home.name])
                 scored |= scored_of(home, items, self._instance, places, own.now())
+            made = any(home.indexes.made > home.made for home in space.homes())
         told = view.coverage
         coverage = Coverage(
             engines=(self._instance,), searched=told.notes, blocked=told.blocked,
             withheld=tuple(Pointer(id=p.id, kind=p.kind, at=p.at) for p in told.withheld),
-            notices=(_INCOMPLETE,) if told.notices else (),
+            notices=(*((_INCOMPLETE,) if told.notices else ()), *((_MADE,) if made else ())),
         )  # fmt: skip
         return Found(items=tuple(scored[item.id] for item in view.items if item.id in scored), coverage=coverage)
 
@@ -377,6 +378,7 @@ class Builtin:
             return items_of(home.indexes.catalog, rows, self._instance, places, now)[0]
 
 
+_MADE = "This node had no caches of these memories and has made them; the answer is whole, and took longer for it."
 _INCOMPLETE = "Something of the indexes could not be used; the answer may miss what they would have found."
 
 

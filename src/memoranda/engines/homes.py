@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import resource
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,7 +28,8 @@ from memoranda.values import dataclass, field
 
 MOST = 64  # Homes that stay open at once, when nobody uses them: 3 to 6 MB each, and 25 open files
 IDLE = timedelta(minutes=10)
-_FILES = 25
+_FILES = 26
+_TRIM = 30.0  # seconds between two looks at the size of a node's caches
 
 
 @dataclass(slots=True)
@@ -96,10 +98,11 @@ class Homes:
             sight = self.shelf.sight(tenant, order)
             for at, of in enumerate(order):
                 make = write is not None and at == 0
-                home = stack.enter_context(self._open(tenant, of, sight, make=make))
+                home, made = stack.enter_context(self._open(tenant, of, sight, make=make))
                 if home is not None:
                     stack.enter_context(sight.shown(home, of))
                     limited = home.seen_by(given, context.keep_days)
+                    limited.made = made
                     stack.callback(limited.leave)
                     seen.append(limited)
             yield Space(context, self.keys_of(tenant), None, None, given=seen)
@@ -107,21 +110,26 @@ class Homes:
     @contextmanager
     def whole(self, tenant: str, project: str | None) -> Iterator[OpenHome | None]:
         """A Home with everything in it, for what concerns all of it; None when there is none."""
-        with self._open(tenant, project, self.shelf.sight(tenant, [project]), make=False) as home:
+        with self._open(tenant, project, self.shelf.sight(tenant, [project]), make=False) as (home, _):
             yield home
 
     @contextmanager
-    def _open(self, tenant: str, project: str | None, sight: Sight, *, make: bool) -> Iterator[OpenHome | None]:
+    def _open(
+        self, tenant: str, project: str | None, sight: Sight, *, make: bool
+    ) -> Iterator[tuple[OpenHome | None, int]]:
+        """With the Home, how often its indexes had been made anew when it was asked for; it may be made for it."""
         if not (make or sight.shows(project)):
-            yield None
+            yield None, 0
             return
         entry = self._taken(tenant, project)
         try:
+            before = entry.space
+            made = 0 if before is None else before.homes()[0].indexes.made
             with entry.lock:
                 if entry.space is None:
                     entry.space = self.shelf.open(self._context, tenant, project, sight, make=make)
                 space = entry.space
-            yield None if space is None else space.homes()[0]
+            yield (None, 0) if space is None else (space.homes()[0], made)
         finally:
             self._left(entry)
 
@@ -157,11 +165,37 @@ class Homes:
             self._keeper.start()
 
     def _run(self) -> None:
+        due = 0.0
         while not self._closed:
-            self._surplus.wait(self._idle.total_seconds() / 4)
+            self._surplus.wait(min(_TRIM, self._idle.total_seconds() / 4))
             self._surplus.clear()
             if not self._closed:
                 self.tidy()
+                if time.monotonic() >= due:
+                    self._trim_or_tell()
+                    due = time.monotonic() + _TRIM
+
+    def _trim_or_tell(self) -> None:
+        try:
+            self.trim()
+        except OSError as error:
+            self.trouble = error
+
+    def trim(self) -> None:
+        """Keeps the node's caches within their bound: of Homes that are open without a user, those go that were not
+        used for longest; of one in use nothing."""
+        over = self.shelf.trim()
+        if over <= 0:
+            return
+        with self._lock:
+            idle = [entry for entry in self._entries.values() if not entry.users]
+        for entry in idle:
+            if over <= 0:
+                break
+            size = self.shelf.size_of(entry.tenant, entry.project)
+            if self._let_go(entry):
+                over -= size
+        self.shelf.trim()
 
     def tidy(self) -> int:
         """Closes what is too much or was not used for long; returns how many that were."""
@@ -214,7 +248,7 @@ class Homes:
             return "unavailable", trouble
         if self.trouble is not None:
             return "degraded", "a Home could not be closed as it should; what it holds is safe in its log"
-        return "ok", ""
+        return "ok", self.shelf.making()
 
     def __len__(self) -> int:
         """How many are open."""

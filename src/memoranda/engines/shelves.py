@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from memoranda.operations.open_home import OpenHome
     from memoranda.state.database import Database
 
+LOG = logging.getLogger("memoranda.homes")
+CACHES = 20 << 30  # bytes of a node's caches of Homes in PostgreSQL: about ten million notes
+_TELL = 5.0  # seconds between two lines of the log about one Home
 _LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
 
 
@@ -73,6 +78,15 @@ class Shelf(Protocol):
 
     def open(self, context: Context, tenant: str, project: str | None, sight: Sight, *, make: bool) -> Space | None:
         """A space with one Home in it; None when there is none, and it shall not be made."""
+
+    def trim(self) -> int:
+        """Keeps what this node could make again within its bound; the bytes above it, of Homes that are open."""
+
+    def size_of(self, tenant: str, project: str | None) -> int:
+        """The bytes that this node keeps of a Home and could make again."""
+
+    def making(self) -> str:
+        """What is being made again at this moment, in words that name no Home; empty when nothing is."""
 
     def tidy(self, tenant: str) -> int:
         """What keeps a tenant's Homes small that grew for long; how many objects were moved."""
@@ -121,6 +135,16 @@ class DiskShelf:
             raise
         return space
 
+    def trim(self) -> int:
+        """Each Home has its own indexes, as large as it is."""
+        return 0
+
+    def size_of(self, tenant: str, project: str | None) -> int:  # noqa: ARG002
+        return 0
+
+    def making(self) -> str:
+        return ""
+
     def tidy(self, tenant: str) -> int:  # noqa: ARG002
         """Their own processes do it, while they commit."""
         return 0
@@ -154,12 +178,15 @@ class PostgresShelf:
 
     Args:
         secrets: by the first the tenants' keys are sealed, by each they open; the same on every node.
+        most: bytes that the caches of this node may take on its disk; those of Homes that are open stay.
     """
 
     isolation: Isolation = "backend"  # row-level security keeps them apart
 
-    def __init__(self, folder: Path, database: Database, secrets: tuple[bytes, ...]) -> None:
+    def __init__(self, folder: Path, database: Database, secrets: tuple[bytes, ...], *, most: int = CACHES) -> None:
         self.folder = folder.absolute()
+        self._most = most
+        self._making: dict[object, tuple[str, int, int]] = {}  # what of which Home is under way
         self._database = database
         self._secrets = secrets
         self._keys: dict[str, SealedKeys] = {}
@@ -217,13 +244,16 @@ class PostgresShelf:
 
         keys, root = self.keys_of(tenant), self.root_of(tenant, project)
         repository = PostgresRepository(self._store(tenant, place.home), place, keys, context, root)
-        space = Space(context, keys, None, None)
+        told = _Progress(self._making, repository)
+        space = Space(context, keys, None, None, progress=told.tell)
         try:
             home = space.take(root, place.id, lambda _admit: repository)
             home.refresh(context)
         except BaseException:
             repository.close()
             raise
+        finally:
+            told.end()
         return Space(context, keys, None, None, given=[home])
 
     def target_of(self, tenant: str, project: str | None) -> Target:
@@ -232,6 +262,22 @@ class PostgresShelf:
 
         node = self.root_of(tenant, project)
         return Target(self._store(tenant, 0), self.keys_of(tenant), self.place_of(project), node)
+
+    def trim(self) -> int:
+        from memoranda.home.postgres.node import trim
+
+        caches = self.folder / "caches"
+        return trim([*caches.glob("*/tenant"), *caches.glob("*/projects/*")], self._most)
+
+    def size_of(self, tenant: str, project: str | None) -> int:
+        from memoranda.home.postgres.node import size_of
+
+        return size_of(self.root_of(tenant, project))
+
+    def making(self) -> str:
+        under_way = list(self._making.values())
+        told = ", ".join(f"{what} {done:,} of {everything:,}" for what, done, everything in under_way[:3])
+        return f"caches of {len(under_way)} Homes are being made: {told}" if under_way else ""
 
     def tidy(self, tenant: str) -> int:
         from memoranda.home.postgres.places import READY, places
@@ -245,6 +291,23 @@ class PostgresShelf:
         except ComponentUnavailable:
             return "the database cannot be reached"
         return ""
+
+
+class _Progress:
+    """Tells of one Home whose caches are being made, where many know nothing of it: in the log, and to who asks."""
+
+    def __init__(self, under_way: dict[object, tuple[str, int, int]], of: object) -> None:
+        self._under_way, self._of = under_way, of
+        self._told = time.monotonic()
+
+    def tell(self, what: str, done: int, everything: int) -> None:
+        self._under_way[self._of] = what, done, everything
+        if time.monotonic() - self._told >= _TELL:
+            self._told = time.monotonic()
+            LOG.info("the caches of a Home are being made: %s %d of %d", what, done, everything)
+
+    def end(self) -> None:
+        self._under_way.pop(self._of, None)
 
 
 def carry(

@@ -108,6 +108,10 @@ class FileLock:
             return False
         return True
 
+    def share(self) -> None:
+        """Any number of others may share it meanwhile, and nobody acquires it."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+
     def release(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 

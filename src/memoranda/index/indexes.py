@@ -84,6 +84,7 @@ class Indexes:
         self._gathering: Feeding | None = None
         self.admit: Admit = everything  # why what a commit brought in may not be kept, None when it may
         self._generation = repository.erasures.generation()
+        self.made = 0  # how often the catalog was made again from nothing
         self._level: tuple[object, ...] | None = None  # the present to which everything was seen to be up to date
         self.notices: list[str] = []  # what recall has to say about the state of the indexes
         self.places: frozenset[str] | None = None  # those of a reader, see `reader`; None sees everything
@@ -360,6 +361,7 @@ class Indexes:
         if seen is not None and seen.seq > int(self.catalog.state("seq") or 0):
             catching.ahead()  # what the log tells; that commits hold the same is then seen without asking Git
         done = catching.run(seen)
+        self.made += done.rebuilt is not None
         for part in self.active().awaited:
             self._follow(part)
         if done.changed and done.rebuilt:

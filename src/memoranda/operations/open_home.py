@@ -61,7 +61,8 @@ class OpenHome:
 
     `sheets` holds the part of an agent's day in its journal that is known to have room: (agent, day) -> part.
     `remembered` is the record after which `memory/MEMORY.md` was last looked at. `trusts_edits` when the person alone
-    writes here and has said so outside the Home; `edits` are the blobs of such edits that are not reviewed yet.
+    writes here and has said so outside the Home; `edits` are the blobs of such edits that are not reviewed yet. `made`
+    says how often the indexes had been made anew (`Indexes.made`) when a reader's request began.
     """
 
     repository: Holding
@@ -76,6 +77,7 @@ class OpenHome:
     upkeep: Upkeep = field(default_factory=Upkeep)
     trusts_edits: bool = False
     edits: dict[str, str] = field(default_factory=dict)
+    made: int = 0
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sessions: SessionBook | None = None
     _tombs: TombBook | None = None
@@ -226,7 +228,7 @@ class OpenHome:
         )
         return OpenHome(
             self.repository, ReaderIndexes(self.indexes, places, keep_days), self.withdrawn, duties, self.personal,
-            self.signing, self.sheets, self.watched, self.remembered, self.upkeep, self.trusts_edits, self.edits,
+            self.signing, self.sheets, self.watched, self.remembered, self.upkeep, self.trusts_edits, self.edits, 0,
             self._counts, self.sessions, self.tombs, self.envelope,
         )  # fmt: skip
 

@@ -10,10 +10,10 @@ from memoranda.engines.builtin import Builtin
 from memoranda.engines.cognee import Cognee
 from memoranda.engines.contract import InstanceDeclaration, ProviderName
 from memoranda.engines.egress import Egress
-from memoranda.engines.homes import Homes
+from memoranda.engines.homes import MOST, Homes
 from memoranda.engines.mem0 import Mem0
 from memoranda.engines.provider import MemoryEngine
-from memoranda.engines.shelves import PostgresShelf
+from memoranda.engines.shelves import CACHES, PostgresShelf
 from memoranda.errors import EngineUnavailable
 from memoranda.governance.audit import Audit
 from memoranda.governance.credentials import Credentials
@@ -55,6 +55,8 @@ def open_desk(
     credentials: Credentials | None = None,
     environment: str = "production",
     homes_secrets: tuple[bytes, ...] = (),
+    homes_open: int = MOST,
+    caches: int = CACHES,
 ) -> Desk:
     """Everything that the operations need; what is not given is the embedded default.
 
@@ -63,6 +65,8 @@ def open_desk(
         database: the URL of the state; empty: SQLite in the folder.
         rendered: the instances of the configuration.
         homes_secrets: what seals the keys of Homes in PostgreSQL, and what opens them too; none: they lie in folders.
+        homes_open: how many Homes stay open while nobody uses them.
+        caches: bytes that this node's caches of Homes in PostgreSQL may take.
         egress: the way out to engines elsewhere; None: none of them is reached from here.
 
     Raises:
@@ -77,9 +81,10 @@ def open_desk(
     audit.recover(context)
     credentials = credentials or Credentials(environ={})
     instances = Instances(state, rendered, credentials.prefix)
-    homes = Homes(folder / "homes", context)
+    homes = Homes(folder / "homes", context, most=homes_open)
     if homes_secrets:
-        homes = Homes(folder, context, shelf=PostgresShelf(folder / "node", state, homes_secrets))
+        shelf = PostgresShelf(folder / "node", state, homes_secrets, most=caches)
+        homes = Homes(folder, context, most=homes_open, shelf=shelf)
     return Desk(
         database=state,
         keys=keys,

@@ -51,6 +51,8 @@ def assemble(config: Config, metrics: Metrics | None = None, *, serving: bool = 
         credentials=parts.credentials,
         environment=config.environment,
         homes_secrets=_homes_secrets(config, parts.credentials),
+        homes_open=config.homes_open,
+        caches=config.homes_cache_limit,
     )
     longest = timedelta(days=config.oidc_token_days)
     desk = replace(desk, ends=(parts.egress.close, parts.engines.close), longest_token=longest)

@@ -62,6 +62,8 @@ class Config:
     homes_store: str = ""
     homes_secret: str = ""
     homes_other_secret: str = ""
+    homes_open: int = 64
+    homes_cache_limit: int = 20 << 30
     engines_ca_file: Path | None = None
     engines_allow_http: bool = False
     engines_instances: tuple[InstanceDeclaration, ...] | Path = ()
@@ -151,6 +153,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("homes.secret", reference, "a reference to what seals the keys of Homes in PostgreSQL, for all nodes"),
     Setting("homes.other_secret", reference, "a reference to what opens these keys, too, while the secret is changed"),
+    Setting("homes.open", number(int, 1, 100_000), "Homes that stay open on a node while nobody uses them"),
+    Setting(
+        "homes.cache_limit", number(int, 0, 1 << 50),
+        "bytes of the caches that a node keeps of Homes in PostgreSQL; those not used for longest go first",
+    ),
     Setting(
         "engines.ca_file", a_file, "authorities (PEM) that are trusted beside the usual ones",
         "EAI_MEMORY_ENGINES_CA_FILE",

@@ -183,20 +183,18 @@ def all_heads(store: PostgresStore, cursor: Cursor, is_note: Any, main: str | No
     """Makes the heads of a Home anew from its branch; in the transaction that has moved it."""
     held = dict(cursor.execute("SELECT path, blob FROM memory_heads WHERE home = %s", (store.home,)).fetchall())
     wanted = {path: blob for path, blob in store.files(main) if is_note(path)} if main is not None else {}
-    now: dict[str, tuple[str, bytes] | None] = {}
-    for path in held:
-        if (text := path.decode("utf-8", "surrogateescape")) not in wanted:
-            now[text] = None
+    names = [path.decode("utf-8", "surrogateescape") for path in held]
+    put_heads(cursor, store.home, dict.fromkeys(name for name in names if name not in wanted))
     fresh = [
         (path, blob)
         for path, blob in wanted.items()
         if held.get(path.encode("utf-8", "surrogateescape")) != bytes.fromhex(blob)
     ]
-    for at in range(0, len(fresh), 200):
+    for at in range(0, len(fresh), 200):  # few at a time: no statement takes longer than an answer may
         part = fresh[at : at + 200]
         found = store.get_all([blob for _, blob in part])
-        now.update((path, (blob, item.data)) for (path, blob), item in zip(part, found, strict=True) if item)
-    put_heads(cursor, store.home, now)
+        there = {path: (blob, item.data) for (path, blob), item in zip(part, found, strict=True) if item}
+        put_heads(cursor, store.home, there)
 
 
 # Erasing

@@ -18,6 +18,7 @@ from memoranda.context import Context
 from memoranda.errors import ComponentUnavailable, HomeFormatUnknown, MemorandaError
 from memoranda.home.create import first_files
 from memoranda.home.draft import Appending, Change, Draft, Snapshot
+from memoranda.home.durable import FileLock
 from memoranda.home.erasing.erasures import Erasures
 from memoranda.home.groups import Group, Position
 from memoranda.home.history import Step
@@ -30,7 +31,7 @@ from memoranda.home.outside import Found, Ours
 from memoranda.home.postgres import copying, trees
 from memoranda.home.postgres.heads import keep_heads, read_heads
 from memoranda.home.postgres.keys import SealedKeys
-from memoranda.home.postgres.node import node_layout, renew
+from memoranda.home.postgres.node import hold, let_go, node_layout, renew
 from memoranda.home.postgres.places import Place
 from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State, answered, sending
 from memoranda.home.postgres.tidings import Tidings
@@ -104,10 +105,15 @@ class PostgresRepository(Holding):
         self._moved = False
         self._seeing = threading.RLock()
         self._shown = threading.local()  # whether this thread has been told a moment ago what holds
-        self._generation = renew(store, self.layout, self.erasures)
-        self._see(store.look())
-        if self._state.main is None and self.read_only is None:
-            self.write(context, self._first)
+        self._hold: FileLock | None = hold(self.layout)
+        try:
+            self._generation = renew(store, self.layout, self.erasures)
+            self._see(store.look())
+            if self._state.main is None and self.read_only is None:
+                self.write(context, self._first)
+        except BaseException:
+            self.close()
+            raise
 
     def _first(self, _at: datetime) -> Draft:
         files = [Change(path, data) for path, data in first_files(self.marker).items()]
@@ -543,6 +549,9 @@ class PostgresRepository(Holding):
 
     def close(self) -> None:
         self.store.close()
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            let_go(hold)
 
 
 class _Files:

@@ -41,16 +41,17 @@ class Context:
     project: str | None = None
     team: str | None = None
     keep_days: int | None = None
-    recheck: Callable[[], None] | None = field(default=None, compare=False)
+    recheck: Callable[[bool], None] | None = field(default=None, compare=False)
 
     def now(self) -> datetime:
         """The time of this call (aware, UTC)."""
         return self.clock()
 
-    def still_allowed(self) -> None:
-        """Asked inside the writers' lock, right before a memory is put on record or taken away: raises as `recheck`."""
+    def still_allowed(self, *, last: bool = True) -> None:
+        """Asked right before a memory is put on record or taken away, in a Home inside the writers' lock: raises as
+        `recheck`. What is done after the `last` time is not asked about again; before it, it can be taken back."""
         if self.recheck is not None:
-            self.recheck()
+            self.recheck(last)
 
     def in_session(self, session: str | None) -> Context:
         """The same circumstances in another session."""

@@ -6,6 +6,7 @@ The names of the documents there are our ids: what came of a write that was not 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from memoranda.context import Context
@@ -61,6 +62,7 @@ class Keeping:
             check_text(text)
             pass_guards(own, Call("ingest_knowledge", writes=True, text=text))
         self._outside.company.permit(context, where, "remember", place.scope)
+        context.still_allowed(last=False)
         for text in new.texts:
             self._refuse_forgotten(context, where, place, text)
         dataset = self._dataset(context, where, place, new)
@@ -68,6 +70,7 @@ class Keeping:
         if fresh:
             self._records.add([record for record, _ in fresh])
             self._send(dataset, fresh)
+        self._refuse_moved(context, dataset, [record for record, _ in fresh], made=new.dataset_id is None)
         status = dataset.status if dataset.status in ("building", "built") else "ingested"
         higher = _higher(dataset.classification, new.classification)
         return self._set(dataset, updated_at=moment(context.now()), classification=higher, status=status)
@@ -158,6 +161,32 @@ class Keeping:
                 remedy="Look at the engine's health, then send the texts again: what is there is not kept twice.",
             )
 
+    def _refuse_moved(self, context: Context, dataset: DatasetRow, fresh: Sequence[Record], *, made: bool) -> None:
+        """When the engine has them and nobody was told: what may no longer be kept is taken back.
+
+        `made`: the dataset was made for them, and goes too.
+        """
+        try:
+            context.still_allowed()
+        except MemorandaError:
+            now = moment(context.now())
+            for record in fresh:  # first, so that what cannot be removed now is seen by nobody, and by the next expiry
+                self._records.change(record.tenant, record.id, legal_hold=False, due_at=now, updated_at=now)
+            if made:
+                self._datasets.change(dataset.tenant, dataset.id, state="gone", updated_at=now)
+            with suppress(Unavailable):
+                self._removed(dataset, fresh, whole=made)
+            raise
+
+    def _removed(self, dataset: DatasetRow, fresh: Sequence[Record], *, whole: bool) -> None:
+        ids = [record.id for record in fresh]
+        for row in self._records.some(dataset.tenant, dataset.instance, ids):
+            if row.record is not None and not whole:
+                self._routes.delete(dataset.tenant, str(dataset.record), row.record)
+        if whole:
+            self._routes.delete(dataset.tenant, str(dataset.record))
+        self._records.lift(dataset.tenant, ids)
+
     def settle(self, context: Context, tenant: str, rows: Sequence[Record]) -> None:
         """Finds out what came of documents whose write was not answered: they are kept by now, or are no more."""
         for row in rows:
@@ -180,6 +209,7 @@ class Keeping:
 
     def build(self, context: Context, rows: Sequence[DatasetRow]) -> list[DatasetRow]:
         """Begins to build these graphs; it goes on in the background, and `looked` tells how it stands."""
+        context.still_allowed()
         now = moment(context.now())
         for row in rows:  # before it is asked for: a build that we do not know of would be nobody's
             self._datasets.change(row.tenant, row.id, status="building", building_since=now, builds=1, updated_at=now)

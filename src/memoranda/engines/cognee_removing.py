@@ -42,6 +42,7 @@ class Removing:
         if record.legal_hold:
             raise held_back([record.id])
         self._outside.company.permit(context, where, "forget", shared_of([record.scope]))
+        context.still_allowed()
         self._removed(context, [record])
         return Gone(id=record.id, removed=1, remains=(_FILES, _COPIES))
 
@@ -52,12 +53,14 @@ class Removing:
         if row.legal_hold or held:
             raise held_back([row.id, *held])
         self._outside.company.permit(context, where, "purge", shared_of([row.scope]))
+        context.still_allowed()
         return Purged(removed=self._whole(context, row, rows), remains=(_COPIES,))
 
     def purge(self, context: Context, where: OperationContext) -> Purged:
         """Everything at one place but what is held. A dataset with nothing held goes as a whole."""
         _, place = written_place(where)
         self._outside.company.permit(context, where, "purge", place.scope)
+        context.still_allowed()
         removed, held, parts = 0, [], False
         for row in self._datasets.at(where, self._outside.instance, [place]):
             rows = self._records.within(row.tenant, row.id)

@@ -325,6 +325,7 @@ class Mem0:
             raise missing()
         self._writing.refuse_other_state(one, if_match)
         row = replace(one.record, content_hash=one.content_hash)
+        context.still_allowed()
         try:
             self._outside.records.decide(row, verdict, moment(context.now()))
         except ChainConflict as error:

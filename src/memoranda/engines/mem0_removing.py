@@ -48,6 +48,7 @@ class Removing:
             )
         self._outside.company.permit(context, where, "forget", shared_of([row.scope for row in rows]))
         ids = [str(row.record) for row in rows if row.record is not None]
+        context.still_allowed()
         gone = self._removed(context, rows, one_by_one=True)
         told = sum(self._routes.remembered_of(head.tenant, id) for id in ids)
         remains = [_kept_history(told)] if told else []
@@ -64,6 +65,7 @@ class Removing:
         held = _with_chains(rows, [row for row in rows if row.legal_hold])
         firm = _with_chains(rows, [] if context.person else [row for row in rows if row.verdict is not None])
         going = [row for row in rows if row.id not in held | firm]
+        context.still_allowed()
         gone = self._removed(context, going)
         stays = {row.record for row in rows if row.id in held | firm}
         strays = self._strays(where, rows, stays)

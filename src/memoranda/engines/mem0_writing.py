@@ -22,7 +22,7 @@ from memoranda.engines.mem0_rows import New, checked, expires, extract_of, is_ou
 from memoranda.engines.naming import Named, named_of
 from memoranda.engines.outside import Outside
 from memoranda.engines.placing import circumstances, written_place
-from memoranda.engines.records import Record
+from memoranda.engines.records import Record, moment
 from memoranda.errors import (
     CapabilityUnsupported,
     ChainConflict,
@@ -164,6 +164,7 @@ class Writing:
         named = self._naming.place(self._outside.instance, where, place)
         row = row_of(context, where, self._outside.instance, place, named, item_id, new, hashes)
         record = replace(row, recalled=not infer)
+        context.still_allowed(last=False)
         self._records.add([record])
         metadata = metadata_of(record, new)
 
@@ -179,10 +180,30 @@ class Writing:
         made: list[tuple[str, str]] = []
         if infer:
             made = self._sent(record, partial(add, named, infer=True), named, beside=True)
+        self._refuse_moved(context, record, made)
         self._kept(context, record, made)
         if lifted:
             self._records.lift(where.tenant, lifted)
         return Kept(record, Words(text, new.subject or None, new.sources))
+
+    def _refuse_moved(self, context: Context, record: Record, made: Sequence[tuple[str, str]]) -> None:
+        """When the engine has it and nobody was told: what may no longer be kept is taken back."""
+        try:
+            context.still_allowed()
+        except MemorandaError:
+            try:
+                self._taken_back(record, made)
+            except Unavailable:  # whatever lies under its run is past its retention, and removed by the next expiry
+                now = moment(context.now())
+                self._records.change(
+                    record.tenant, record.id, state="kept", recalled=False, legal_hold=False, due_at=now, updated_at=now
+                )
+            raise
+
+    def _taken_back(self, record: Record, made: Sequence[tuple[str, str]]) -> None:
+        for id in (str(record.record), *(id for id, _ in made)):
+            self._routes.delete(record.tenant, id)
+        self._dropped(record)
 
     def _kept(self, context: Context, record: Record, made: Sequence[tuple[str, str]]) -> None:
         """The engine has it: its row says so, and there are rows of what was made from it."""
@@ -193,9 +214,7 @@ class Writing:
         try:
             self._records.keep(record, extracts)
         except ChainConflict:  # somebody else superseded the same meanwhile
-            for id in (str(record.record), *(id for id, _ in made)):
-                self._routes.delete(record.tenant, id)
-            self._dropped(record)
+            self._taken_back(record, made)
             raise
 
     def _refuse_forgotten(

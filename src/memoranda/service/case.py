@@ -47,7 +47,7 @@ class Case:
     personal_data: bool = False
     replays: bool = False  # whether it was done before, under the same Idempotency-Key, and is only answered again
     mark: int = -1  # of the state that the guards went by
-    recheck: Callable[[], None] | None = None
+    recheck: Callable[[bool], None] | None = None
 
     known_agent: Agent | None = None
     known_policy: PolicyVersion | None = None

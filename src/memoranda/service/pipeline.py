@@ -60,7 +60,8 @@ def _pass(case: Case, guards: tuple[Guard, ...]) -> None:
 
 def _carried_out(case: Case, work: Callable[[Case], T], guards: tuple[Guard, ...]) -> T:
     """What `work` gives. A change goes by what holds when it is made: where anybody has changed who may do what since
-    the guards were passed, they are passed again, before the engine is called and inside the lock of what is written.
+    the guards were passed, they are passed again, before the engine is called and inside the lock of what is written;
+    for an engine elsewhere also when it has written, and nobody was told.
     """
     if not case.writes:
         return work(case)
@@ -73,15 +74,16 @@ def _carried_out(case: Case, work: Callable[[Case], T], guards: tuple[Guard, ...
     raise Unavailable("Who may do what changes all the time; nothing was written.", remedy="Try again.")
 
 
-def _unmoved(case: Case) -> Callable[[], None]:
-    """Says once whether the state is the one that the guards went by; what has begun to be written is not stopped."""
+def _unmoved(case: Case) -> Callable[[bool], None]:
+    """Says whether the state is the one that the guards went by, until it was asked for the last time: what has begun
+    to be written, and cannot be taken back, is not stopped."""
     begun = False
 
-    def check() -> None:
+    def check(last: bool) -> None:
         nonlocal begun
         if not begun and case.desk.database.mark() != case.mark:
             raise _Moved("Who may do what was changed meanwhile.")
-        begun = True
+        begun = begun or last
 
     return check
 

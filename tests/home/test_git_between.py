@@ -126,6 +126,28 @@ def test_a_commit_is_amended_before_gits_index_has_come_forward(
     assert_sound(base)
 
 
+def test_what_the_log_told_is_known_since_the_commit_that_has_it_now(
+    base: Path, live: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was read when Git had not heard of it; its commit was amended, later, before anybody looked again."""
+    monkeypatch.setattr(background, "_SOON", 60.0)
+    with opened(base, live) as space:
+        note(live, space, "before")
+        quiet(space)
+        bodies(live, space)
+        note(live, space, "pending")
+        assert "pending" in bodies(live, space)
+        assert space.one().repository.flush() is None
+        quiet(space)
+        when = {"GIT_COMMITTER_DATE": "2031-05-06T07:08:09Z"}
+        git(base, "commit", "--amend", "-qm", "amended", **when)
+        assert "pending" in bodies(live, space)
+        caught_up = rows(space)
+        space.one().indexes.drop()
+        assert "pending" in bodies(live, space)
+        assert rows(space) == caught_up
+
+
 def test_what_is_committed_between_two_looks_for_it_is_found(
     base: Path, live: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -298,8 +298,6 @@ class CatchUp:
         """
         current = self._catalog.blob_of(path)
         now = [*steps, *told][-1].blob if steps or told else held
-        if current == now and not told and len(steps) == 1:
-            return True
         if not self._repository.ours.is_note(path):
             if current != now:
                 self._again.add(path)

@@ -19,6 +19,7 @@ class Killed(Exception):
     """Ends the committing where `kill -9` might."""
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("killed", [False, True], ids=["goes on", "is killed there"])
 def test_what_is_read_between_the_moves_of_branch_and_ledger_stays(
     context: Context, space: Space, monkeypatch: pytest.MonkeyPatch, killed: bool

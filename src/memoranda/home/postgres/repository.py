@@ -454,7 +454,7 @@ class PostgresRepository(Holding):
             _abandon(group.stack, error)
             self.store.undone()
             self._making.forget()
-            group.error = self._outcome(error, head if records else None, before)
+            group.error = self._outcome(error, ledger if ledger != before.ledger else None)
             if group.error is not None:
                 group.done.set()
                 return None
@@ -486,12 +486,19 @@ class PostgresRepository(Holding):
         group = self._group
         return group is None or (group.main[1] or group.main[0], group.ledger[1]) != (state.main, state.ledger)
 
-    def _outcome(self, error: BaseException, head: str | None, before: State) -> BaseException | None:
-        """What became of a transaction whose end nobody told: None when it is committed after all."""
-        if head is None or head == before.main or not isinstance(error, MemorandaError):
+    def _outcome(self, error: BaseException, ledger: str | None) -> BaseException | None:
+        """What became of a transaction whose end nobody told: None when it is committed after all.
+
+        `ledger` is the commit that it made of the ledger, None when it did not come to its end. As long as it holds the
+        Home it may yet be committed: the server may have the word already, and stand still.
+        """
+        if ledger is None or not isinstance(error, MemorandaError):
             return error
         try:
-            return None if self.store.get_all([head])[0] is not None else error
+            with self.store.writing() as cursor:
+                self.store.state(cursor, hold=True)
+                with self.store.within(cursor):
+                    return None if self.store.get_all([ledger])[0] is not None else error
         except MemorandaError:
             return ComponentUnavailable(
                 "It is not known whether this was written.",

@@ -180,6 +180,9 @@ class Cognee:
             return 200, None
         if rest == ["graph"]:
             return 200, self._graph(found)
+        if rest[:1] == ["data"] and rest[-1] == "raw":
+            held = found["data"].get(rest[1])
+            return (404, {"detail": "not found"}) if held is None else (200, held["text"].encode())
         listed = [{"id": data, "name": one["name"]} for data, one in found["data"].items()]
         if rest == ["data", "count"]:
             return 200, {"count": len(listed)}
@@ -300,7 +303,7 @@ class Asgi:
         headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
         target = scope["path"] + "?" + scope["query_string"].decode()
         status, told = self.cognee.answer(scope["method"], target, headers, body)
-        sent = json.dumps(told).encode()
+        sent = told if isinstance(told, bytes) else json.dumps(told).encode()
         head = [(b"content-type", b"application/json"), (b"content-length", str(len(sent)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": sent})
@@ -349,7 +352,7 @@ class _Handler(BaseHTTPRequestHandler):
         status, told = self.server.cognee.answer(self.command, self.path, headers, body)
         if fault is not None:
             return self._wrong("reset")
-        return self._say(status, json.dumps(told).encode())
+        return self._say(status, told if isinstance(told, bytes) else json.dumps(told).encode())
 
     do_GET = do_POST = do_DELETE = do_PATCH = do_PUT = _do
 

@@ -77,7 +77,7 @@ def test_what_is_kept_is_listed_in_its_scope_with_its_labels(subject: Subject, c
     )
     assert (item.classification, item.retention_days, item.legal_hold) == ("confidential", 30, True)
     assert (item.state, item.trust, item.reviewed, item.taint) == ("current", "unreviewed", False, ())
-    assert item.recorded_at and item.etag
+    assert item.recorded_at and item.etag and item.content == SIX
     assert [one.scope for one in subject.listed(context, where)] == [scope]
 
 

@@ -125,7 +125,7 @@ class Builtin:
 
     def list(
         self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
-        after: tuple[str, str] | None,
+        after: tuple[str, str] | None, words: bool = True,  # noqa: ARG002 - they lie beside everything else
     ) -> Listed:  # fmt: skip
         """`after` is (known time in seconds, id); see `index.newest`."""
         places = places_of(where, () if scope is None else (scope,))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import NoReturn
 
 from memoranda.context import Context
@@ -31,6 +32,7 @@ from memoranda.engines.contract import (
     Health,
     IngestRequest,
     Isolation,
+    Item,
     Listed,
     OperationContext,
     Passage,
@@ -41,9 +43,11 @@ from memoranda.engines.contract import (
     Scope,
 )
 from memoranda.engines.datasets import DatasetRow
+from memoranda.engines.foreign import Words, standings
 from memoranda.engines.looking import missing
 from memoranda.engines.outside import Outside
 from memoranda.engines.records import Record, moment
+from memoranda.engines.together import together
 from memoranda.errors import CapabilityUnsupported, EngineUnavailable, Forbidden
 from memoranda.notes.times import format_instant, parse_instant
 
@@ -269,15 +273,38 @@ class Cognee:
 
     def list(
         self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
-        after: tuple[str, str] | None,
+        after: tuple[str, str] | None, words: bool = True,
     ) -> Listed:  # fmt: skip
-        """Documents, without their words: Cognee gives them only whole, and a list shows none unless it is asked."""
+        """Documents; with `words` each is read whole, some at a time, and without no call is made."""
         places = [place for place in where.reads if place.scope != "session" and scope in (None, place.scope)]
         rows = self._outside.records.page(where, self.instance, places, limit=limit + 1, after=after, now=context.now())
         page = rows[:limit]
-        items = tuple(standing(row).item(context.now(), hidden=True) for row in page)
+        items = self._read(context, where, page) if words else self._bare(context, page)
         following = (page[-1].created_at, page[-1].id) if len(rows) > limit else None
         return Listed(items=items, next=following)
+
+    def _bare(self, context: Context, rows: Sequence[Record]) -> tuple[Item, ...]:
+        return tuple(standing(row).item(context.now(), hidden=True) for row in rows)
+
+    def _read(self, context: Context, where: OperationContext, rows: Sequence[Record]) -> tuple[Item, ...]:
+        """With their words, as far as this session is shown them, which has met them then.
+
+        What is not there any more has none; what was changed there is quarantined.
+        """
+        told = together([partial(self._text, row) for row in rows])
+        there = [(row, Words(text)) for row, text in zip(rows, told, strict=True) if text is not None]
+        stands = {one.record.id: one for one in standings(self._outside.records, there, context.now())}
+        hides = any(one.quarantined for one in stands.values()) and self._outside.company.hides(context, where)
+        open_ones = {key: one for key, one in stands.items() if not (hides and one.quarantined)}
+        self._outside.company.meet(context, where, [one.shown() for one in open_ones.values()])
+        now = context.now()
+        return tuple(stands.get(row.id, standing(row)).item(now, hidden=row.id not in open_ones) for row in rows)
+
+    def _text(self, row: Record) -> str | None:
+        dataset = self._datasets.record_of(row.tenant, str(row.container))
+        if dataset is None or row.record is None:
+            return None
+        return self._routes.text(row.tenant, dataset, row.record)
 
     def forget(self, context: Context, where: OperationContext, item_id: str, *, if_match: str | None) -> Gone:
         record = self._outside.records.get(where.tenant, self.instance, item_id)

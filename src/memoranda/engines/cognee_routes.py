@@ -78,6 +78,18 @@ class Routes:
                 return found
         raise self._connection.odd(Answer(200, None), "Its list of documents does not end.")
 
+    def text(self, tenant: str, dataset: str, document: str) -> str | None:
+        """All words of a document; None where there is no such."""
+        answer = self._asked(tenant, "GET", f"/datasets/{dataset}/data/{document}/raw", raw=True)
+        if answer.status in (403, 404):
+            return None
+        if answer.status != 200:
+            raise self._connection.odd(answer)
+        try:
+            return str(answer.data, "utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise self._connection.odd(answer, "What it gave is not text.") from None
+
     def delete(self, tenant: str, dataset: str, document: str | None = None) -> None:
         """Deletes a document of a dataset, or all of it; what is not there any more is deleted."""
         path = f"/datasets/{dataset}" + (f"/data/{document}" if document is not None else "")

@@ -73,9 +73,11 @@ class Connection:
     def ask(
         self, tenant: str | None, method: str, path: str, *, query: Mapping[str, str] | None = None, json: Any = None,
         content: bytes | None = None, headers: Mapping[str, str] | None = None, timeout: float | None = None,
-        authorized: Callable[[Secret], Mapping[str, str]] | None = None,
+        authorized: Callable[[Secret], Mapping[str, str]] | None = None, raw: bool = False,
     ) -> Answer:  # fmt: skip
         """One call with the tenant's key; `authorized` makes the headers from it, by default `X-API-Key`.
+
+        With `raw` a success is no JSON, and its bytes are the data.
 
         A key that is refused is looked up once more, since it may have been renewed. EngineUnavailable: no answer, an
         answer that cannot be used, or a key that is refused.
@@ -93,7 +95,7 @@ class Connection:
                 )
                 refused.asked = False
                 raise refused
-        return self._read(reply)
+        return Answer(reply.status, reply.body) if raw and reply.status == 200 else self._read(reply)
 
     def public(self, method: str, path: str, *, query: Mapping[str, str] | None = None) -> Answer:
         """One call in nobody's name, and so without a key."""

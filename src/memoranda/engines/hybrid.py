@@ -110,7 +110,7 @@ class Hybrid:
 
     def list(
         self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
-        after: tuple[str, str] | None,
+        after: tuple[str, str] | None, words: bool = True,
     ) -> Listed:  # fmt: skip
         """Memories and those of the session, newest first, from where each of the two lists ended."""
         lasting, passing = _apart(where, () if scope is None else (scope,))
@@ -120,7 +120,7 @@ class Hybrid:
         for n, (engine, its) in enumerate(both):
             if its.reads:
                 place = None if ended[n] is None else (str(ended[n][0]), str(ended[n][1]))
-                page = engine.list(context, its, scope=None, limit=limit + 1, after=place)
+                page = engine.list(context, its, scope=None, limit=limit + 1, after=place, words=words)
                 parts += [(n, item) for item in page.items]
         parts.sort(key=lambda part: (str(part[1].recorded_at or ""), part[1].id), reverse=True)
         shown, more = parts[:limit], len(parts) > limit

@@ -201,7 +201,7 @@ class Mem0:
 
     def list(
         self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
-        after: tuple[str, str] | None,
+        after: tuple[str, str] | None, words: bool = True,  # noqa: ARG002 - they tell whether it is there at all
     ) -> Listed:  # fmt: skip
         """`after` is (time of the record, id): an order of our own, which stays while items come and go."""
         places, now = _places(where, () if scope is None else (scope,)), context.now()

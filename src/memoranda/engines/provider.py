@@ -75,8 +75,10 @@ class MemoryEngine(Protocol):
 
     def list(
         self, context: Context, where: OperationContext, *, scope: Scope | None, limit: int,
-        after: tuple[str, str] | None,
-    ) -> Listed: ...  # fmt: skip
+        after: tuple[str, str] | None, words: bool = True,
+    ) -> Listed:  # fmt: skip
+        """What holds now, newest first; without `words` an engine that had to ask for each of them does not."""
+        ...
 
     def update(
         self, context: Context, where: OperationContext, item_id: str, change: UpdateRequest, *, if_match: str | None,

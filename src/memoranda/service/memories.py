@@ -170,7 +170,9 @@ def list_items(
         where = case.where
         about = (where.user, where.agent, where.project, scope or "", session_id or "")
         after = None if cursor is None else unseal(desk.keys, case.tenant, about, cursor)
-        listed = case.engine.list(case.context, where, scope=scope, limit=limit, after=after)
+        listed = case.engine.list(
+            case.context, where, scope=scope, limit=limit, after=after, words=include_content
+        )  # fmt: skip
         items = listed.items if include_content else tuple(_bare(item) for item in listed.items)
         following = None if listed.next is None else seal(desk.keys, case.tenant, about, listed.next)
         return Page(items=_withheld(case, items), next_cursor=following)
@@ -356,7 +358,7 @@ def waiting(
         found: list[Item] = []
         after: tuple[str, str] | None = None
         for _ in range(_PAGES):
-            page = case.engine.list(case.context, case.where, scope=None, limit=200, after=after)
+            page = case.engine.list(case.context, case.where, scope=None, limit=200, after=after, words=False)
             found += [item for item in page.items if item.trust in states]
             after = page.next
             if after is None:

@@ -198,7 +198,7 @@ class Cognee:
             if 'name="datasetId"' in part["content-disposition"]:
                 one = content.decode()
             elif part.get_filename():
-                texts.append((part.get_filename().rpartition(".")[0], content.decode()))
+                texts.append((part.get_filename().rpartition(".")[0], lines(content.decode())))
         found = self.told["datasets"].get(one)
         if found is None or not self._may(user, found, True):
             return 403, {"detail": "[PermissionDeniedError]"}
@@ -269,6 +269,11 @@ class Cognee:
             for a, b in pairwise(ids):
                 edges.append({"source": a, "target": b, "label": "stands_before"})
         return {"nodes": list(nodes.values()), "edges": edges}
+
+
+def lines(text: str) -> str:
+    """A text as it is kept."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def hashed(text: str) -> str:

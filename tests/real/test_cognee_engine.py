@@ -13,6 +13,7 @@ import pytest
 
 from memoranda.context import Context
 from memoranda.engines.contract import (
+    CredentialBody,
     Dataset,
     GraphRequest,
     GraphSearchRequest,
@@ -22,18 +23,20 @@ from memoranda.engines.contract import (
     SearchType,
 )
 from memoranda.engines.egress import Egress, EgressSettings
-from memoranda.governance.credentials import Credentials
+from memoranda.errors import IsolationUnsatisfied
+from memoranda.governance.credentials import Credentials, OpenBao, Secret
 from memoranda.governance.inventory import Inventory
 from memoranda.manager.running import running, up
 from memoranda.service import knowledge, memories
-from memoranda.service.caller import Caller
+from memoranda.service.caller import Caller, authenticate
 from memoranda.service.desk import Desk
-from memoranda.service.engines import health, list_engines
+from memoranda.service.engines import capabilities, health, list_engines, set_credential
 from memoranda.service.opening import open_desk
 from memoranda.service.policies import put_policy
 from tests.calling import call
 from tests.cognee_standin import Cognee as StandIn
 from tests.cognee_standin import serving_cognee
+from tests.governance.openbao import bao_server
 from tests.service.conftest import caller as caller
 from tests.service.conftest import people
 
@@ -127,6 +130,60 @@ def test_everything_that_cognee_announces_on_the_real_one(
     knowledge.delete(desk, cleo, "cleo", dataset.id)
     assert words_on_disk(cognee, "Berta pays Hugo") == [] and words_on_disk(cognee, "Vera moves the Archive") == []
     assert "acme" not in str(call(cognee.base, "GET", "/api/v1/datasets", **cognee.service)[1])
+
+
+@pytest.mark.requirement("S-060")
+def test_a_tenant_with_a_user_of_its_own_is_kept_apart_by_cognee_itself(
+    context: Context, cognee: Cognee, tmp_path: Path
+) -> None:
+    """`backend`: the dataset is that user's, and neither the service's own key nor anybody else's user opens it."""
+    own, other = cognee.user("of-acme"), cognee.user("of-globex")
+    keys = dict(line.split("=", 1) for line in cognee.place.service_env.read_text().splitlines())
+    egress = Egress(EgressSettings("development"))
+    with bao_server(tmp_path) as bao:
+        bao.put("tenants/acme/cognee", user="of-acme@users.example:pass-of-acme-long")
+        client = OpenBao(egress, bao.url, bao.role_id, Secret(bao.fixed_secret_id), timeout=5.0)
+        desk = open_desk(
+            context, tmp_path / "service", egress=egress, credentials=Credentials(openbao=client, environ=keys),
+            rendered=Inventory(file=cognee.place.inventory),
+        )  # fmt: skip
+        try:
+            people(desk, context)
+            ana, zoe = told_by(desk, context, "acme", "ana"), told_by(desk, context, "globex", "zoe")
+            reference = CredentialBody(credential_ref="openbao://secret/tenants/acme/cognee#user")
+            set_credential(desk, ana, "cognee", reference)
+            assert capabilities(desk, ana, "cognee").isolation == "backend"
+            assert capabilities(desk, zoe, "cognee").isolation == "logical"
+            policy = Policy(modes=("session", "agent", "knowledge_graph"), required_isolation="backend")
+            body = PolicyBody(engine="cognee", cognee_instance="cognee", policy=policy)
+            for by in (ana, zoe):
+                put_policy(desk, by, "cleo", body)
+            new = IngestRequest(texts=("Olga pays Pavel in Turin.",), build_graph=True)
+            with pytest.raises(IsolationUnsatisfied):
+                knowledge.ingest(desk, told_by(desk, context, "globex", "zoe", "cleo"), "cleo", new)
+            cleo = told_by(desk, context, "acme", "ana", "cleo")
+            made = knowledge.ingest(desk, cleo, "cleo", new)
+            assert built(desk, cleo, made.id).built == 1
+            asked = GraphSearchRequest(query="Who pays Pavel?")
+            assert "Olga" in knowledge.search_graph(desk, cleo, "cleo", asked).passages[0].text
+            (there,) = call(cognee.base, "GET", "/api/v1/datasets", **own)[1]
+            assert there["name"].endswith(made.id)
+            for stranger in (other, cognee.service):
+                assert there["id"] not in str(call(cognee.base, "GET", "/api/v1/datasets", **stranger)[1])
+                for path in ("data", "graph"):
+                    told, answer = call(cognee.base, "GET", f"/api/v1/datasets/{there['id']}/{path}", **stranger)
+                    assert told in (403, 404) and "Olga" not in str(answer)
+                assert call(cognee.base, "DELETE", f"/api/v1/datasets/{there['id']}", **stranger)[0] in (403, 404)
+            assert knowledge.delete(desk, cleo, "cleo", made.id).removed == 1
+        finally:
+            desk.close()
+            egress.close()
+
+
+def told_by(desk: Desk, context: Context, tenant: str, user: str, agent: str | None = None) -> Caller:
+    """Who calls, by a token of this service."""
+    _, secret = desk.tokens.issue(context, tenant, user, agent)
+    return authenticate(desk, context, secret)
 
 
 def test_a_build_that_was_killed_is_taken_up_by_us(desk: Desk, cleo: Caller, cognee: Cognee) -> None:

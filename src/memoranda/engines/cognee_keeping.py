@@ -57,6 +57,7 @@ class Keeping:
         """
         _, place = written_place(where)
         refuse_session(place.scope)
+        new = new.model_copy(update={"texts": tuple(_lines(text) for text in new.texts)})
         own = circumstances(context, where)
         for text in new.texts:
             check_text(text)
@@ -264,6 +265,11 @@ def refuse_session(scope: str | None) -> None:
 def missing_dataset() -> NotFound:
     """The refusal of an id that no dataset of the caller has."""
     return NotFound("There is no such dataset here.", remedy="The list of datasets shows the ids of what there is.")
+
+
+def _lines(text: str) -> str:
+    """A text as Cognee keeps it: every line ends with a line feed alone."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _unknown(ids: Sequence[str], error: Unavailable) -> OutcomeUnknown:

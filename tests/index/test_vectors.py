@@ -397,6 +397,15 @@ def test_a_text_of_very_many_words_is_summed_by_its_pieces(tmp_path: Path, monke
 
 
 @needs_table
+def test_of_a_run_of_letters_without_end_only_the_beginning_counts(table: StaticEmbedder) -> None:
+    """A line of megabytes without a space took seconds, and stayed in memory with all its pieces."""
+    begin = "abcdefghij" * 200
+    one, same, other = table.embed([Passage("", text) for text in (begin, begin + "zebra" * 1000, begin[:-3])])
+    assert one == same != other
+    assert max(map(len, table._words)) == len(begin)
+
+
+@needs_table
 def test_small_words_do_not_count_and_nothing_is_zeros(table: StaticEmbedder) -> None:
     assert table.embed([Passage("", "The cat is on the mat")]) == table.embed([Passage("", "cat mat")])
     assert table.embed([Passage("", "… !"), Passage("", "")]) == [bytes(256)] * 2

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust.numbers import may_be_account, may_be_card
+from memoranda.trust.numbers import may_be_account, may_be_card, shape
 from memoranda.values import dataclass
 
 _MOST_WORDS = 50_000  # kept in memory, some 10 MB; then all are forgotten
@@ -134,9 +134,10 @@ def _may_overlap(hint: str, other: str) -> bool:
 
 
 def _numbers(text: str) -> int:
-    if not _DIGIT.search(text):
-        return 0
-    return DIGIT | (CARD if may_be_card(text) else 0) | (IBAN if may_be_account(text) else 0)
+    shaped = shape(text)
+    if b"0" not in shaped:
+        return DIGIT if not text.isascii() and _DIGIT.search(text) else 0
+    return DIGIT | (CARD if may_be_card(shaped) else 0) | (IBAN if may_be_account(shaped) else 0)
 
 
 _known = _Known()

@@ -39,6 +39,7 @@ _INSIDE = lazy(
     r"\{\{|\$\{|#\{|<%|%\(\w+\)|\$\(\w|\.\.\.|…|\*\*\*|••|\[hidden|\[HIDDEN|&lt;|&gt;|<[A-Za-z _-]+>|%[a-z_]+%"
 )
 _RUN = lazy(r"(.)\1{7}")
+_TWICE = lazy(r"(.)\1")
 _ROUND = lazy(r"(..?.)\1{5}")
 _SAYS_SO = lazy(
     r"your[-_ ]?[a-z]|redacted|removed|placeholder|example|goes.?here|insert|replace|dummy|change.?(?:me|it)|put[_-]"
@@ -84,7 +85,10 @@ def is_variable(value: str) -> bool:
 def is_masked(value: str) -> bool:
     """Whether a form was filled with one character over and over, or with dots."""
     kinds = len(set(value))
-    if kinds <= 2 or (len(value) - kinds >= 7 and _RUN.search(value, 0, 80) is not None):  # later, zeros in base64
+    if kinds <= 2:
+        return True
+    # Of eight in a row two of every fourth are neighbours; what comes later are zeros in base64.
+    if len(value) - kinds >= 7 and _TWICE.search(value[3:80:4]) and _RUN.search(value, 0, 80):
         return True
     if _INSIDE.search(value) is not None:
         return True
@@ -94,7 +98,9 @@ def is_masked(value: str) -> bool:
 
 def is_dummy(token: str) -> bool:
     """Whether a token is filled so, or with two or three characters over and over."""
-    return is_masked(token) or (len(set(token)) * 3 <= len(token) and _ROUND.search(token, 0, 80) is not None)
+    if is_masked(token):
+        return True
+    return len(token) >= 12 and len(set(token)) * 3 <= len(token) and _ROUND.search(token, 0, 80) is not None
 
 
 def is_code(value: str) -> bool:

@@ -10,8 +10,27 @@ from memoranda.notes.lazyre import lazy
 _CARD = lazy(r"\d(?<![\w.,+/=-]\d)(?:[ -]?\d){13,18}(?![\w]|[.,/=-]\d)", re.ASCII)
 _GROUPS = lazy(r"\d{14,19}|(\d{4})([ -])\d{4}\2\d{4}\2\d{2,4}(?:\2\d{1,3})?|\d{4}([ -])\d{6}\3\d{4,5}", re.ASCII)
 _IBAN = lazy(r"[A-Za-z]{2}\d\d(?:[ -]?[A-Za-z0-9]){11,34}", re.ASCII)
+# Each byte as what it is beside a number: a digit, a letter, a dash, a sign that goes on, anything else.
+_SHAPES = (
+    bytes(
+        ord(
+            "0"
+            if char.isdigit()
+            else "a"
+            if char.isalpha()
+            else "-"
+            if char == "-"
+            else "."
+            if char in "_.,+/="
+            else " "
+        )
+        for char in map(chr, range(128))
+    )
+    + b" " * 128
+)
 # What is in every card: a long run, two groups with a sign between, or a group between two spaces.
-_CARD_PART = lazy(r"\d(?<![\w.,+/=-]\d)(?:\d{13}|\d{3}-\d{4})", re.ASCII)
+_CARD_PARTS = b" " + b"0" * 14, b" 0000-0000"
+_IBAN_PARTS = b" aa00", b".aa00", b"-aa00"
 _IBAN_BEGIN = lazy(r"\d\d(?<=[A-Za-z]{2}\d\d)(?<![A-Za-z0-9][A-Za-z]{2}\d\d)", re.ASCII)  # digits are rare
 _LENGTHS = {
     country: int(length)
@@ -86,14 +105,19 @@ def cards(text: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def may_be_card(word: str) -> bool:
-    """Whether a payment card can lie in this word or reach into it; most words without a long number cannot."""
-    return (len(word) in (4, 6) and word.isdigit()) or _CARD_PART.search(word) is not None
+def shape(text: str) -> bytes:
+    """The text as what stands beside numbers: told in one step, and a fiftieth of what a pattern takes to go by."""
+    return b" " + text.encode("utf-8", "replace").translate(_SHAPES)
 
 
-def may_be_account(word: str) -> bool:
-    """Whether an account number can begin in this word."""
-    return _IBAN_BEGIN.search(word) is not None
+def may_be_card(word: bytes) -> bool:
+    """Whether a payment card can lie in a word of this shape or reach into it; most without a long number cannot."""
+    return word in (b" 0000", b" 000000") or any(part in word for part in _CARD_PARTS)
+
+
+def may_be_account(word: bytes) -> bool:
+    """Whether an account number can begin in a word of this shape."""
+    return b"aa00" in word and any(part in word for part in _IBAN_PARTS)
 
 
 def ibans(text: str) -> Iterator[tuple[int, int]]:

@@ -53,7 +53,7 @@ _MANY_PIECES = 5_000  # looked for one by one; then all are read, which takes as
 _MOST_WORDS = 200_000  # whose pieces are kept
 _MOST_ASKED = 4_000  # 4 MB
 _WIDE = 100_000  # pieces of a text from which each is counted first; their sum may need more than 32 bits
-_LONG_WORD = 2_000  # characters
+_LONG_WORD = 2_000  # characters; of a longer run of letters, which nobody asks for, no more than these count
 _ROW = f"<{DIMENSIONS}e"
 _WORD = lazy(r"[^\W_]+")
 _SMALL = ENGLISH | ENGLISH_ONLY | FRENCH | FRENCH_ONLY
@@ -210,8 +210,6 @@ class StaticEmbedder:
     def _pieces_of(self, word: str) -> Iterator[int]:
         """The longest piece that a word begins with, then the longest that follows; what is no piece is passed over."""
         lookup = self._lookup
-        if len(word) > _LONG_WORD and not lookup.longest:
-            lookup.load()  # else every place of it is tried with every length
         find, longest = lookup.__getitem__, lookup.longest
         at = 0
         while at < len(word):
@@ -279,6 +277,8 @@ class _Words(dict[str, tuple[int, ...]]):
         self._pieces_of = pieces_of
 
     def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(word) > _LONG_WORD:  # is not kept either, with megabytes for a key
+            return tuple(self._pieces_of(_START + word[:_LONG_WORD]))
         found = self[word] = () if fold(word) in _SMALL else tuple(self._pieces_of(_START + word))
         return found
 

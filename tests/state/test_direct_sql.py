@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from memoranda.state import tables
+from memoranda.state.migrations.versions import v0004_homes, v0006_packs
 from memoranda.state.opening import open_database
 from memoranda.state.postgres import PostgresDatabase
 from tests.postgres import OWNER, Urls, connect
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.postgres
 
 MARK = "zanzibar"  # in every text of globex's
 OTHERS = 23  # rows that globex has in each table; acme has one
+HOMES = tuple(f"memory_{name}" for name in (*v0004_homes.TABLES, *v0006_packs.TABLES))
 TENANTS = {"acme": ("plain", 1), "globex": (MARK, OTHERS), "initech": ("plain", 3)}
 
 
@@ -28,6 +30,8 @@ def _fill(db: PostgresDatabase) -> None:
         with db.begin(tenant) as connection:
             row: dict[str, Any] = {"tenant": tenant, "folded": tenant, "name": word, "created_at": "2026"}
             connection.execute(tables.tenants.insert().values(row))
+            for table in HOMES:
+                _fill_home(connection, table, word, rows)
             for n in range(rows):
                 name = f"{word}-{n}"
                 user = {"tenant": tenant, "id": name, "roles": [word], "created_at": "2026"}
@@ -46,6 +50,20 @@ def _fill(db: PostgresDatabase) -> None:
                     "phase": "single", "at": "2026", "operation": "recall", "user_id": word, "items": "[]", "mac": word,
                 }  # fmt: skip
                 connection.execute(tables.audit_events.insert().inline().values(line))
+
+
+def _columns(connection: Connection, table: str) -> dict[str, str]:
+    asked = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = "
+    return dict(_run(connection, f"{asked}'{table}' ORDER BY ordinal_position"))
+
+
+def _fill_home(connection: Connection, table: str, word: str, rows: int) -> None:
+    """Rows that have the word in every text and in all bytes; the numbers count them."""
+    kinds = {"bytea": f"convert_to('{word}-' || n, 'UTF8')", "text": f"'{word}-' || n", "boolean": "false"}
+    values = [
+        "tenant()" if name == "tenant" else kinds.get(kind, "n") for name, kind in _columns(connection, table).items()
+    ]
+    _run(connection, f"INSERT INTO {table} SELECT {', '.join(values)} FROM generate_series(1, {rows}) AS n")
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +108,12 @@ def _try(connection: Connection, *statements: str) -> str:
     return "\n".join(said)
 
 
-@pytest.mark.parametrize("table", ["tenants", "users", "tokens", "relation_tuples", "audit_events"])
+@pytest.mark.parametrize("table", ["tenants", "users", "tokens", "relation_tuples", "audit_events", *HOMES])
 class TestEachTable:
     def test_shows_its_own_rows(self, acme: Connection, table: str) -> None:
         assert _run(acme, f"SELECT tenant, count(*) FROM {table} GROUP BY 1") == [("acme", 1)]
         said = _try(acme, f"SELECT * FROM {table} WHERE tenant = 'globex'", f"TABLE {table}", f"TABLE ONLY {table}")
-        assert "plain" in said and MARK not in said
+        assert "acme" in said and MARK not in said
 
     def test_changes_and_removes_no_other(self, acme: Connection, table: str) -> None:
         said = _try(
@@ -113,7 +131,8 @@ class TestEachTable:
         assert driver is not None
         with driver.cursor().copy(f"COPY memoranda.{table} TO STDOUT") as copy:
             told = b"".join(bytes(block) for block in copy)
-        assert told.count(b"\n") == 1 and MARK.encode() not in told
+        assert told.count(b"\n") == 1
+        assert MARK.encode() not in told and MARK.encode().hex().encode() not in told
         with pytest.raises(psycopg.Error, match=r"row-level security|permission denied"):
             with driver.cursor().copy(f"COPY memoranda.{table} FROM STDIN") as copy:
                 copy.write("")
@@ -122,22 +141,26 @@ class TestEachTable:
         """What is guessed, and what is counted while it runs, is the same for who is there and who is not."""
         for how in ("COSTS", "ANALYZE, COSTS, TIMING OFF, SUMMARY OFF, BUFFERS OFF"):
             for settings in ("", "SET LOCAL enable_seqscan = off;", "SET LOCAL enable_indexscan = off;"):
-                for column in ("tenant", *(c.name for c in tables.metadata.tables[table].c if c.name != "tenant")):
-                    if str(tables.metadata.tables[table].c[column].type) not in ("VARCHAR", "TEXT"):
+                for column, kind in _columns(acme, table).items():
+                    if kind not in ("character varying", "text", "bytea"):
                         continue
                     there, not_there = (
-                        self._plan(acme, how, settings, f"SELECT * FROM {table} WHERE {column} = '{value}'")
-                        for value in (("globex", "nobody") if column == "tenant" else (MARK, "nobody"))
+                        self._plan(acme, how, settings, table, column, kind, value)
+                        for value in (("globex", "nobody") if column == "tenant" else (f"{MARK}-1", "nobody-1"))
                     )
-                    assert there.replace("globex", "-").replace(MARK, "-") == not_there.replace("nobody", "-")
+                    assert there == not_there
 
-    def _plan(self, connection: Connection, how: str, settings: str, asked: str) -> str:
+    def _plan(
+        self, connection: Connection, how: str, settings: str, table: str, column: str, kind: str, value: str
+    ) -> str:
+        word = "\\x" + value.encode().hex() if kind == "bytea" else value
+        asked = f"SELECT * FROM {table} WHERE {column} = '{word}'"
         with connection.begin_nested() as savepoint:
             if settings:
                 _run(connection, settings)
             plan = "\n".join(row[0] for row in _run(connection, f"EXPLAIN ({how}) {asked}"))
             savepoint.rollback()
-        return plan
+        return plan.replace(word, "-")
 
 
 class TestViews:
@@ -171,6 +194,37 @@ class TestViews:
         with db.read(tables.AUDIT) as connection:
             assert len(_run(connection, "SELECT * FROM every_audit_events")) == OTHERS + 4
             assert _run(connection, "SELECT * FROM every_tokens") == []
+
+
+class TestTheViewOfNotes:
+    """`memory_notes` runs with the rights and the tenant of who asks."""
+
+    def test_gives_each_its_own(self, db: PostgresDatabase, acme: Connection) -> None:
+        assert _run(acme, "SELECT tenant, place, text FROM memory_notes") == [("acme", "plain-1", "plain-1")]
+        assert _run(acme, "SELECT count(*) FROM memory_notes WHERE tenant = 'globex'") == [(0,)]
+        with db.read() as connection:
+            assert _run(connection, "SELECT * FROM memory_notes") == []
+
+    def test_asks_nobodys_condition_of_rows_that_are_not_shown(self, acme: Connection) -> None:
+        asked = f"1 / (CASE WHEN text LIKE '{MARK}%' THEN 0 ELSE 1 END) = 1"
+        said = _try(
+            acme, f"SELECT path FROM memory_notes WHERE {asked}", f"SELECT path FROM memory_notes ORDER BY {asked}"
+        )
+        assert "division" not in said and "plain-1" in said and MARK not in said
+
+    def test_cannot_be_written_through(self, acme: Connection) -> None:
+        for statement in ("DELETE FROM memory_notes", "UPDATE memory_notes SET tenant = 'acme'"):
+            assert re.search("permission denied|cannot", _try(acme, statement))
+
+    def test_a_function_reads_with_the_rights_of_who_calls_it(self, acme: Connection) -> None:
+        """None may be made that keeps, and one that passes finds no row of another's."""
+        said = _try(
+            acme,
+            "CREATE FUNCTION pg_temp.f() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM memoranda.memory_heads'",
+            "SELECT memoranda.memory_text(content) FROM memory_heads", "DO $$ BEGIN PERFORM 1 / count(*) FROM "
+            "memoranda.memory_heads WHERE tenant = 'globex'; END $$",
+        )  # fmt: skip
+        assert "permission denied" in said and "plain-1" in said and "division by zero" in said and MARK not in said
 
 
 class TestAForgedSetting:
@@ -313,6 +367,10 @@ class TestTheRole:
             "SELECT pg_read_file('PG_VERSION')",
             "COPY memoranda.users TO PROGRAM 'cat'",
             "COPY memoranda.users TO '/tmp/users'",
+            "CREATE TEMP TABLE probe (t text, h bigint, FOREIGN KEY (t, h) REFERENCES memoranda.memory_homes)",
+            "CREATE VIEW memoranda.seen AS SELECT * FROM memoranda.memory_heads",
+            "ALTER TABLE memoranda.memory_objects DISABLE ROW LEVEL SECURITY",
+            "ALTER VIEW memoranda.memory_notes SET (security_invoker = false)",
             "SELECT last_value FROM memoranda.audit_events_n_seq",
             "SELECT nextval('memoranda.audit_events_n_seq')",
             "INSERT INTO memoranda.audit_events (tenant, chain, seq, id, phase, at, operation, items, mac) "
@@ -344,6 +402,10 @@ class TestTheRole:
             "MERGE INTO users u USING (VALUES ('globex', 'zanzibar-0')) v (t, i) ON u.tenant = v.t AND u.id = v.i "
             "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (v.t, v.i, '[]', '')",
             "INSERT INTO tenants VALUES ('globex', 'globex', '', null, '')",
+            "INSERT INTO memory_refs VALUES ('globex', 1, 'zanzibar-1', '')",
+            "INSERT INTO memory_objects VALUES ('globex', 1, 'zanzibar-1', 1, null, '') ON CONFLICT DO NOTHING",
+            "INSERT INTO memory_heads VALUES ('globex', 1, 'zanzibar-1', '', '') ON CONFLICT (tenant, home, path) "
+            "DO UPDATE SET content = ''",
         ],
     )
     def test_probing_for_a_key_is_refused_in_the_same_words_whether_it_is_there_or_not(

@@ -84,5 +84,8 @@ def test_what_is_not_taken_in_is_told_as_what_it_is(context: Context, space: Spa
     notes.mkdir(exist_ok=True)
     (notes / "link.md").symlink_to(home / "memory/home.yaml")
     os.mkfifo(notes / "pipe.md")
+    (notes / "back\\slash.md").write_text("x")
+    named = [f for f in doctor(context, space).findings if "slash" in f.where]
+    assert [(f.what.endswith(".."), f.remedy.split()[0]) for f in named] == [(False, "Give")]
     told = {f.where: f.what for f in doctor(context, space).findings if f.code == "file_left_alone"}
     assert "link" in told["memory/notes/link.md"] and "no regular file" in told["memory/notes/pipe.md"]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoranda.context import Context
+from memoranda.home.keys import Keys
+from memoranda.index._scores import Scores
 from memoranda.index.embedding.static import installed
+from memoranda.index.lexical import LexicalIndex
 from memoranda.index.status import index_states
 from memoranda.operations.journaling import Turn, append_many
 from memoranda.operations.recalling import recall
@@ -95,3 +99,25 @@ def test_status_names_the_vectors(context: Context, space: Space) -> None:
     assert status["vectors"].state == "fresh"
     assert status["vectors"].counts == {"live": 1, "retired": 0}
     assert status["vectors"].recipe is not None and status["vectors"].recipe.params["model"] == "wordllama-256"
+
+
+def test_what_another_process_says_in_the_middle_of_a_question_breaks_nothing(
+    context: Context, space: Space, home: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look for words and that for what is alike, the other has written and brought the indexes up."""
+    append_many(context, space.writable(), [Turn("The build server stands in Lyon.", "Luis", session="s1")])
+    assert ids(context, space, "doctor medicine") == []
+    search, spoken = LexicalIndex.search, []
+
+    def meanwhile(self: LexicalIndex, *given: Any, **more: Any) -> Scores:
+        scores = search(self, *given, **more)
+        if not spoken:
+            spoken.append(True)
+            with Space(context, keys, home, None) as other:
+                append_many(context, other.writable(), [Turn("The physician wrote a prescription.", session="s1")])
+                assert ids(context, other, "doctor medicine")
+        return scores
+
+    monkeypatch.setattr(LexicalIndex, "search", meanwhile)
+    recall(context, space, "doctor medicine")
+    assert spoken and ids(context, space, "doctor medicine")

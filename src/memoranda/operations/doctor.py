@@ -130,12 +130,9 @@ def _unreadable(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
     outside = home.in_folder.outside if home.in_folder is not None else None
     for path, reason in sorted(outside.strange.items()) if outside is not None else ():
-        named = "Give it another name, or move it away."
-        remedy = (
-            named if "its name" in reason else "Put a regular file in its place that you may read, or move it away."
-        )
+        mend = "Give it another name" if "its name" in reason else "Put a regular file in its place that you may read"
         what = f"This file is not taken in: {reason.rstrip('.')}."
-        yield Finding("file_left_alone", "warning", masked_path(path), what, remedy)
+        yield Finding("file_left_alone", "warning", masked_path(path), what, f"{mend}, or move it away.")
     for path in outside.closed() if outside is not None else ():
         yield Finding(
             "folder_closed", "warning", masked_path(path),

@@ -79,7 +79,8 @@ def passage_signals(
     every.update(known)
     held = scores.held(list(every))
     further = [key for key in every if key not in known and key in held and held[key].passes]
-    shown = [key for key in found if key in known]
+    # What another process has just written may be in the vectors and the catalog, and was not there for the words.
+    shown = [key for key in found if key in known and key in held]
     sessions_of = shown
     if further:
         shown = shown + (further if accept is None else sorted(accept(further)))

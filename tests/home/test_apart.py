@@ -92,7 +92,7 @@ def test_the_cache_of_another_tenant_gives_nothing_even_where_it_is_asked(
     for whose in (True, False):
         again = Node(node.url, node.folder, context)
         with monkeypatch.context() as patch:
-            patch.setattr(Indexes, "catch_up", lambda _self, seen=None: seen or Snapshot(None, 0, ()))
+            patch.setattr(Indexes, "catch_up", lambda _self, seen=None, **_: seen or Snapshot(None, 0, ()))
             if not whose:  # nor does anything look whose it is: what leaves is read in the database all the same
                 patch.setattr(Indexes, "_is_ours", lambda _self, _catalog: True)
             found = again.engine.recall(context, EVIL, RecallRequest(query="vault elderberry"))

@@ -167,7 +167,7 @@ class Builtin:
         places = {**places_of(where), text: place}
         with self._reading(context, where, places, write=home_of(place.scope)) as (own, space):
             home = space.one()
-            home.refresh(own)
+            home.refresh(own, content=False)
             for item_id in new.supersedes:
                 in_place(home, item_id, text)
             done = remembering.remember(own, space, _new_note(new, place.scope))
@@ -363,7 +363,7 @@ class Builtin:
             ) from error
 
     def _written(self, own: Context, home: OpenHome, item_id: str, places: Mapping[str, Place]) -> Item:
-        home.indexes.catch_up()
+        home.indexes.catch_up(content=False)
         with home.indexes.lock:
             row = next(iter(home.indexes.catalog.by_id(item_id)), None)
         if row is None:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _WORTHWHILE = 2048  # documents that are embedded ahead together, so that they make whole chunks
 REBUILDING = "rebuilding"  # the directory of `.memoranda/` in which the indexes are made again
+_TOGETHER = 16  # documents that writers leave to whoever asks next; more, and the next writer takes them in
 MODELS = "models"  # the directory of `.memoranda/` for what models need and no index is
 
 
@@ -262,17 +263,18 @@ class Indexes:
 
     # Catching up
 
-    def catch_up(self, seen: Snapshot | None = None) -> Snapshot:
+    def catch_up(self, seen: Snapshot | None = None, *, content: bool = True) -> Snapshot:
         """Brings catalog and content indexes to the present; returns the snapshot that they reflect now.
 
         `seen` is a snapshot that was taken a moment ago, if there is one: it is not taken again when nothing changed.
+        Without `content` the content indexes may stay behind by some documents: for who does not ask them.
         A damaged index is made again. IndexBusy, Unavailable: nothing is thrown away because it cannot be used now.
         """
         with self.lock:
             self._reopen_if_deleted()
             try:
                 with named_errors("An index"):
-                    return self._bring(seen)
+                    return self._bring(seen, content)
             except IndexDamaged as error:
                 self.discard(error)
                 return self._bring()
@@ -350,7 +352,7 @@ class Indexes:
             return True
         return False
 
-    def _bring(self, seen: Snapshot | None = None) -> Snapshot:
+    def _bring(self, seen: Snapshot | None = None, content: bool = True) -> Snapshot:
         started = time.monotonic()
         if seen is None and self.repository.guarded(()) is not None:
             seen = self.repository.snapshot()  # there is no log behind it: what this node wrote is told from memory
@@ -362,6 +364,8 @@ class Indexes:
             catching.ahead()  # what the log tells; that commits hold the same is then seen without asking Git
         done = catching.run(seen)
         self.made += done.rebuilt is not None
+        if not (content or done.rebuilt) and self._behind(self.lexical) < _TOGETHER:
+            return done.snapshot
         for part in self.active().awaited:
             self._follow(part)
         if done.changed and done.rebuilt:

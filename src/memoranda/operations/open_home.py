@@ -146,15 +146,16 @@ class OpenHome:
         with self.indexes.lock:
             return blob in reviewed_blobs(self.indexes.catalog, [blob])
 
-    def refresh(self, context: Context) -> None:
-        """Takes in outside edits and brings the indexes up to date: what every read begins with."""
-        self.indexes.mending(lambda: self._refresh(context))
+    def refresh(self, context: Context, *, content: bool = True) -> None:
+        """Takes in outside edits and brings the indexes up to date: what every read begins with. Without `content`:
+        see `Indexes.catch_up`."""
+        self.indexes.mending(lambda: self._refresh(context, content))
 
-    def _refresh(self, context: Context) -> None:
+    def _refresh(self, context: Context, content: bool) -> None:
         if self.repository.comparing:
             self._prepare()
         _, snapshot = self.repository.sight(context)
-        self.indexes.catch_up(snapshot)
+        self.indexes.catch_up(snapshot, content=content)
         with self.indexes.lock:
             unclaimed = self.indexes.catalog.unclaimed()
         if self._sessions is not None:

@@ -25,8 +25,8 @@ from memoranda.state.tables import HEAD, PLATFORM
 
 _PATIENCE = 15.0  # seconds that one answer of the server may take
 _CONNECT = 5  # seconds until a connection stands
-_POOL = 4  # connections that are kept
-_MORE = 28  # more of them at most, closed after use
+_POOL = 16  # connections that are kept, once so many were needed: to make one costs more than ten questions
+_MOST = 32  # at most; those beyond what is kept are closed after use
 _MARK = f"SELECT n FROM {SCHEMA}.changes"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # `DISCARD ALL` in its parts, as PostgreSQL's manual lists them: itself it may not stand in one message with others.
@@ -48,7 +48,7 @@ class PostgresDatabase(Database):
             url,
             creator=_creator(url),
             pool_size=kept,
-            max_overflow=_MORE,
+            max_overflow=_MOST - kept,
             pool_timeout=_CONNECT,
             pool_use_lifo=True,  # what is not needed stays unused
             pool_reset_on_return=None,
@@ -87,14 +87,12 @@ class PostgresDatabase(Database):
     def ask(self, tenant: str | None, query: str) -> list[tuple[Any, ...]]:
         """As `Database.ask`; the transaction is one message, from its beginning to what is forgotten after it."""
         with translated():
-            for _ in range(_POOL):
-                try:
-                    return self._asked(PLATFORM if tenant is None else tenant, query)
-                except _Cut:
-                    continue  # while nobody used it, perhaps; to ask again changes nothing
-                except psycopg.Error as error:
-                    raise unavailable(error) from error
-            return super().ask(tenant, query)
+            try:
+                return self._asked(PLATFORM if tenant is None else tenant, query)
+            except _Cut:  # while nobody used it, perhaps; to ask again changes nothing
+                return super().ask(tenant, query)
+            except psycopg.Error as error:
+                raise unavailable(error) from error
 
     def _asked(self, tenant: str, query: str) -> list[tuple[Any, ...]]:
         held = self._engine.raw_connection()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.engine import Connection
 
 from memoranda.errors import ConfigRefused
@@ -108,3 +108,27 @@ def test_a_node_of_the_version_before_goes_on_and_starts_beside_the_new_one(
         monkeypatch.setattr(tables, "HEAD", "0001")
         with pytest.raises(ConfigRefused, match="another version"):
             open_database(postgres.service)
+
+
+def test_the_table_that_nothing_reads_goes_when_no_older_program_may_run(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/state.db"
+    with _at(url, "0006") as connection:
+        assert inspect(connection).has_table("sessions")
+    open_database(url).close()
+    with _at(url, "head") as connection:
+        assert not inspect(connection).has_table("sessions")
+
+
+@pytest.mark.postgres
+def test_on_postgresql_it_stays_for_older_programs_until_it_is_said_that_none_runs(empty_postgres: Urls) -> None:
+    def there() -> bool:
+        with connect(empty_postgres.superuser) as server:
+            told = server.execute("SELECT to_regclass('memoranda.sessions') IS NOT NULL").fetchone()
+        return bool(told and told[0])
+
+    with _at(empty_postgres.owner, "0006"):
+        pass
+    upgrade_as_owner(empty_postgres.owner, empty_postgres.service)
+    assert there()
+    upgrade_as_owner(empty_postgres.owner, empty_postgres.service, alone=True)
+    assert not there()

@@ -306,6 +306,7 @@ def upgrade_as_owner(owner: str, service: str, *, alone: bool = False) -> str:
         upgrade(connection)
         if alone:
             connection.execute(text("UPDATE compatible SET oldest = :head"), {"head": HEAD})
+            connection.exec_driver_sql("DROP TABLE IF EXISTS sessions")  # the programs before 0007 empty it
         register(connection, key_of(role, password))
         grant(connection, role)
         return str(version(connection))

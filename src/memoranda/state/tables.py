@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 PLATFORM = ""  # in a `tenant` column: of no tenant
 AUDIT = "*audit"  # whom a transaction is for that keeps the audit of all tenants; no tenant has such a name
-HEAD = "0006"  # the newest migration; a test compares it with the folder of migrations
+HEAD = "0007"  # the newest migration; a test compares it with the folder of migrations
 
 metadata = MetaData(
     naming_convention={
@@ -78,8 +78,6 @@ agents = Table("agents", metadata, _key("tenant"), _key("id"), _text("name"), _t
                _text("created_at"))  # fmt: skip
 # `agent` is empty where the whole tenant is frozen. A row outlives its agent: nobody thaws by making it again.
 freezes = Table("freezes", metadata, _key("tenant"), _key("agent"), _text("frozen_by"), _text("frozen_at"))
-# Nothing reads it any more: sessions are told apart by their user and agent, and nobody takes another's name.
-sessions = Table("sessions", metadata, _key("tenant"), _key("id"), _text("user_id"), _text("agent"), _text("bound_at"))
 
 # Identity
 

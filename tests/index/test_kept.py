@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,9 @@ def file(tmp_path: Path) -> Path:
 
 
 class _Asked:
-    def __init__(self, file: Path, most: int = 10) -> None:
+    def __init__(self, file: Path, most: int = 10, turned: Callable[[], list[str] | None] = lambda: None) -> None:
         self.db = sqlite3.connect(file, isolation_level=None)
-        self.kept: Kept[str, int] = Kept(self.db, most)
+        self.kept: Kept[str, int] = Kept(self.db, most, turned)
         self.read: list[str] = []
 
     def __call__(self, *names: str) -> dict[str, int]:
@@ -62,3 +62,17 @@ def test_more_than_are_kept_are_read_all_the_same(file: Path) -> None:
     asked = _Asked(file, most=2)
     assert asked("a", "b", "c") == {"a": 1}
     assert asked("a") == asked("b", "a", "c") == {"a": 1}
+
+
+def test_what_is_told_to_have_turned_is_read_again_and_nothing_else(file: Path) -> None:
+    turned: list[list[str] | None] = [None, ["a"], [], None]
+    asked = _Asked(file, turned=lambda: turned.pop(0))
+    assert asked("a", "b") == {"a": 1}
+    asked.db.execute("UPDATE t SET value = 2")
+    assert asked("a", "b") == {"a": 2}
+    with sqlite3.connect(file) as other:
+        other.execute("INSERT INTO t VALUES ('c', 3)")
+    assert asked("a", "b", "c") == {"a": 2, "c": 3}
+    asked.db.execute("UPDATE t SET value = 4")
+    assert asked("c") == {"c": 4}
+    assert asked.read == ["a", "b", "a", "b", "b", "c", "c"]

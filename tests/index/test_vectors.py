@@ -121,6 +121,26 @@ def test_a_document_is_embedded_once(tmp_path: Path) -> None:
     assert index.counts() == (2, 0)
 
 
+def test_what_another_process_changes_is_seen_by_who_has_looked_before(tmp_path: Path) -> None:
+    index, other = opened(tmp_path, document("red fox"), document("red wine")), VectorIndex.open(tmp_path, ByHash())
+    wanted = [key(text) for text in ("red fox", "red wine", "red brick")]
+
+    def known() -> list[bool]:
+        likeness = index.search("red", even).of(wanted)
+        assert likeness == {name: cosine for name, cosine in other.search("red", even).of(wanted).items()}
+        return [name in likeness for name in wanted]
+
+    assert known() == [True, True, False]
+    other.apply([document("red brick")])
+    assert known() == [True, True, True]
+    other.apply(drop=[key("red fox")])
+    assert known() == [False, True, True]
+    other.apply([document("red fox")], drop=[key("red wine")])
+    assert known() == [True, False, True]
+    index.apply([document("red wine")], retire=[key("red fox")])
+    assert known() == [True, True, True]
+
+
 def test_dropped_is_gone_from_the_file(tmp_path: Path) -> None:
     index = opened(tmp_path, document("red fox"), document("red wine"))
     vector = ByHash().embed([Passage("", "red fox ")])[0]

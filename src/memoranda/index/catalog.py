@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from memoranda.index import testimony
 from memoranda.index.among import among
@@ -22,6 +23,7 @@ from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Shown, Totals
 from memoranda.index.showing import shown
 from memoranda.index.tables import (
     BLOB,
+    ID,
     SELECT_BRIEF,
     SELECT_ENTRY,
     SELECT_NOTE,
@@ -43,6 +45,7 @@ _SPANS = 130  # of three parameters each, in one SQL statement
 _ROOM = (("cache_size", -131_072), ("wal_autocheckpoint", 4096))  # kibibytes (below zero), pages
 _FOR_READERS = ("notes_id", "notes_facts", "notes_at", "entries_at", "ledger_session")
 _MOST_BRIEFS = 8192  # documents whose rows are kept at hand until somebody writes: some 8 MB
+_MOST_TURNED = 256  # lines of the feed for which it is worth to look which documents they are about
 _MOST_SHOWN = 2048  # the same of notes that were shown, with their texts
 _MOST_SAID = 8192  # the same of entries of journals, by key and by place
 
@@ -65,6 +68,8 @@ class Catalog:
         self.reviewed: tuple[object, object] | None = None  # kept by `trust.edited`, with its mark
         self._counting = Counting(self.db)
         self._totals: tuple[tuple[int, int], Totals] | None = None
+        self._fed: tuple[str | None, int] | None = None  # up to where `_turned` has heard the feed
+        self._rows: Kept[str, list[tuple[Any, ...]]] = Kept(self.db, _MOST_BRIEFS, self._turned)
         self._briefs: Kept[str, list[Brief]] = Kept(self.db, _MOST_BRIEFS)
         self._shown: Kept[int, Shown] = Kept(self.db, _MOST_SHOWN)
         self._said: Kept[str, Said | None] = Kept(self.db, _MOST_SAID)
@@ -209,12 +214,32 @@ class Catalog:
         return {key: rows for key, rows in self._briefs.of(keys, self._read_briefs).items() if rows}
 
     def _read_briefs(self, keys: Sequence[str]) -> Iterable[tuple[str, list[Brief]]]:
-        found = list(among(self.db, f"{SELECT_BRIEF} WHERE n.key IN (?*)", keys))
+        """Of the rows, what comes and goes without them is asked anew whenever somebody has written."""
+        held = self._rows.of(keys, self._read_rows)
+        found = [row for rows in held.values() for row in rows]
         stamps = self.ledger.taints([row[BLOB] for row in found])
-        briefs: dict[str, list[Brief]] = {key: [] for key in keys}
-        for row in found:
-            briefs[row[0]].append(Brief._make((*row, stamps.get(row[BLOB]))))
-        return briefs.items()
+        linked = self.linked([row[ID] for row in found])
+        return [
+            (key, [Brief._make((*row, int(row[ID] in linked), stamps.get(row[BLOB]))) for row in rows])
+            for key, rows in held.items()
+        ]
+
+    def _read_rows(self, keys: Sequence[str]) -> Iterable[tuple[str, list[tuple[Any, ...]]]]:
+        found: dict[str, list[tuple[Any, ...]]] = {key: [] for key in keys}
+        for row in among(self.db, f"{SELECT_BRIEF} WHERE n.key IN (?*)", keys):
+            found[row[0]].append(row)
+        return found.items()
+
+    def _turned(self) -> list[str] | None:
+        """The documents of which a row came, went or turned since this was asked last: the feed names each of them.
+        None when that cannot be told."""
+        query = "SELECT (SELECT value FROM state WHERE name = 'identity'), (SELECT coalesce(max(n), 0) FROM feed)"
+        before, self._fed = self._fed, self.db.execute(query).fetchone()
+        if before is None or before[0] is None or self._fed is None or self._fed[0] != before[0]:
+            return None
+        if not 0 <= self._fed[1] - before[1] <= _MOST_TURNED:
+            return None
+        return [key for (key,) in self.db.execute("SELECT key FROM feed WHERE n > ?", (before[1],))]
 
     def shown(self, numbers: Sequence[int]) -> dict[int, Shown]:
         """What a reader is told of the notes in these rows, by row."""

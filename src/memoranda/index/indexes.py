@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from memoranda.context import Context
 from memoranda.errors import IndexBusy, IndexDamaged, MemorandaError, NotFound, Unavailable
@@ -44,6 +44,14 @@ _WORTHWHILE = 2048  # documents that are embedded ahead together, so that they m
 REBUILDING = "rebuilding"  # the directory of `.memoranda/` in which the indexes are made again
 _TOGETHER = 16  # documents that writers leave to whoever asks next; more, and the next writer takes them in
 MODELS = "models"  # the directory of `.memoranda/` for what models need and no index is
+
+
+class _Present(NamedTuple):
+    """What a catch-up looks at, and the marks of the catalog and of the lexical index."""
+
+    at: tuple[object, ...]
+    catalog: tuple[int, int]
+    lexical: tuple[int, int]
 
 
 def _no_endpoint(_name: str) -> None:
@@ -86,7 +94,7 @@ class Indexes:
         self.admit: Admit = everything  # why what a commit brought in may not be kept, None when it may
         self._generation = repository.erasures.generation()
         self.made = 0  # how often the catalog was made again from nothing
-        self._level: tuple[object, ...] | None = None  # the present to which everything was seen to be up to date
+        self._level: _Present | None = None  # the present to which everything was seen to be up to date
         self.notices: list[str] = []  # what recall has to say about the state of the indexes
         self.places: frozenset[str] | None = None  # those of a reader, see `reader`; None sees everything
         self.lent: list[LimitedCatalog] = []  # connections of readers, to be used again
@@ -283,6 +291,14 @@ class Indexes:
                     raise
                 return self._bring()  # it was deleted under our hands, by an erasing or a person
 
+    def claimed(self, upto: str) -> None:
+        """See `Catalog.claimed`. No index goes by that: what was up to date stays so."""
+        with self.lock:
+            before, level = self.catalog.mark(), self._level
+            self.catalog.claimed(upto)
+            if level is not None and level.catalog == before:
+                self._level = level._replace(catalog=(before[0], self.catalog.mark()[1]))
+
     def ahead(self, *, last: bool = False) -> None:
         """A catch-up while many notes are being written: what the log says, and not yet what becomes of it in Git.
 
@@ -370,15 +386,24 @@ class Indexes:
             self._follow(part)
         if done.changed and done.rebuilt:
             self._write_manifests(int((time.monotonic() - started) * 1000))
-        if done.snapshot is seen and not done.changed:
-            self._level = present
+        self._level = None if present is None else self._reached(present, done.snapshot)
         return done.snapshot
 
-    def _present(self, seen: Snapshot) -> tuple[object, ...]:
+    def _present(self, seen: Snapshot) -> _Present:
         """What a catch-up looks at, and whether anybody has written to an index since: equal means nothing to do."""
         ledger = self.repository.store.ref(LEDGER_REF)
         chosen = self.serving_record.mark()
-        return seen.commit, seen.seq, len(seen.tail), ledger, self.catalog.mark(), self.lexical.mark(), chosen
+        at = seen.commit, seen.seq, len(seen.tail), ledger, chosen
+        return _Present(at, self.catalog.mark(), self.lexical.mark())
+
+    def _reached(self, before: _Present, now: Snapshot) -> _Present | None:
+        """To what everything is up to date after a catch-up; None when somebody else has written meanwhile."""
+        *_, ledger, chosen = before.at
+        catalog, lexical = self.catalog.mark(), self.lexical.mark()
+        # The first of each mark is moved by others only, the second by ourselves.
+        if (catalog[0], lexical[0]) != (before.catalog[0], before.lexical[0]):
+            return None
+        return _Present((now.commit, now.seq, len(now.tail), ledger, chosen), catalog, lexical)
 
     def _follow(self, part: Part) -> None:
         """Brings one index up to the catalog."""

@@ -11,11 +11,18 @@ V = TypeVar("V")
 
 
 class Kept(Generic[K, V]):
-    """Values by key. `most` are kept, then all are forgotten."""
+    """Values by key. `most` are kept, then all are forgotten.
 
-    def __init__(self, db: sqlite3.Connection, most: int) -> None:
+    `turned` is asked when somebody has written: the keys whose values may be others since it was asked last, None for
+    all. Without it none outlives a change.
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, most: int, turned: Callable[[], Iterable[K] | None] = lambda: None
+    ) -> None:
         self._db = db
         self._most = most
+        self._turned = turned
         self._mark: tuple[int, int] | None = None
         self._held: dict[K, V] = {}
 
@@ -28,7 +35,13 @@ class Kept(Generic[K, V]):
             return {key: found[key] for key in wanted if key in found}
         mark = self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
         if mark != self._mark or len(self._held) > self._most:
-            self._mark, self._held = mark, {}
+            turned = self._turned()  # before anything is read again: what turns meanwhile is told the next time
+            if turned is None or len(self._held) > self._most:
+                self._held = {}
+            else:
+                for key in turned:
+                    self._held.pop(key, None)
+            self._mark = mark
         held = self._held
         if missing := [key for key in wanted if key not in held]:
             held.update(read(missing))

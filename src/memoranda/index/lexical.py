@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import Stemmer
 
@@ -288,13 +288,13 @@ def _parts(view: View, stored: Mapping[tuple[int, str], bytes], term: str) -> li
 
 def _namer(view: View) -> Callable[[int], str]:
     """The keys of documents by number, kept at hand: the same ones come again and again."""
-    known: dict[int, str] = view.derived.setdefault("names", {})  # type: ignore[assignment]
+    lasting, passing = _known(view, "names")
+    first = view.bases[-1]
 
     def name(number: int) -> str:
+        known = lasting if number < first else passing
         found = known.get(number)
         if found is None:
-            if len(known) > _MOST_KNOWN:
-                known.clear()
             found = known[number] = view.key(number).hex()
         return found
 
@@ -302,15 +302,14 @@ def _namer(view: View) -> Callable[[int], str]:
 
 
 def _finder(view: View, staying: bool = False) -> Callable[[Sequence[str]], list[int | None]]:
-    known: dict[str, int | None] = view.derived.setdefault("numbers", {})  # type: ignore[assignment]
+    lasting, passing = _known(view, "numbers")
+    first = view.bases[-1]
 
     def find(keys: Sequence[str]) -> list[int | None]:
-        if missing := [key for key in keys if key not in known]:
-            if len(known) > _MOST_KNOWN:
-                known.clear()
-                missing = list(keys)
-            known.update(zip(missing, looked_up(missing), strict=True))
-        return [known[key] for key in keys]
+        if missing := [key for key in keys if key not in lasting and key not in passing]:
+            for key, number in zip(missing, looked_up(missing), strict=True):
+                (lasting if number is not None and number < first else passing)[key] = number
+        return [lasting[key] if key in lasting else passing[key] for key in keys]
 
     def looked_up(keys: Sequence[str]) -> list[int | None]:
         raw = [_raw(key) for key in keys]
@@ -321,6 +320,17 @@ def _finder(view: View, staying: bool = False) -> Callable[[Sequence[str]], list
         return [view.find(key) for key in raw]
 
     return find
+
+
+def _known(view: View, what: str) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """What was looked up of documents in segments, which stays so when the tail grows, and what of all others."""
+    found = []
+    for held in (view.lasting, view.derived):
+        known: dict[Any, Any] = held.setdefault(what, {})  # type: ignore[assignment]
+        if len(known) > _MOST_KNOWN:
+            known.clear()
+        found.append(known)
+    return found[0], found[1]
 
 
 def _raw(key: str) -> bytes:

@@ -63,6 +63,10 @@ class LimitedCatalog(Catalog):
             self.db.execute("COMMIT")
         self.given = places
 
+    def _turned(self) -> None:
+        """What a reader is shown goes by the ledger too, of which the feed says nothing."""
+        return
+
     def unclaimed(self) -> bool:
         """What came in without the ledger's word is a matter of the whole."""
         return self._whole.unclaimed()

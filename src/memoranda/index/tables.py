@@ -70,11 +70,8 @@ SELECT_SPANS = (
     " CROSS JOIN entries e ON e.path = s.column1 AND e.place BETWEEN s.column2 AND s.column3"
     " LEFT JOIN ledger l ON l.about = e.about"
 )
-SELECT_BRIEF = (
-    f"SELECT {', '.join('n.' + name for name in Brief._fields[:-3])}, n.taint,"
-    " EXISTS (SELECT 1 FROM edges e WHERE e.old = n.id) FROM notes n"
-)
-BLOB = Brief._fields.index("blob")
+SELECT_BRIEF = f"SELECT {', '.join('n.' + name for name in Brief._fields[:-3])}, n.taint FROM notes n"
+ID, BLOB = Brief._fields.index("id"), Brief._fields.index("blob")
 
 _LONGEST = 1_000_000  # days; what is kept longer is kept
 

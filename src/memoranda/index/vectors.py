@@ -97,7 +97,8 @@ class VectorIndex:
         self._lock = threading.RLock()
         self._view: View | None = None
         self._mapped: mmap.mmap | None = None
-        self._looked_up: tuple[int, dict[str, int | None]] = (-1, {})  # of a generation: key -> number
+        self._numbers: dict[str, int] = {}  # by key, of those that were looked up, until one of them goes
+        self._without: set[str] = set()  # those that have no vector in the present generation
         # Held open: when `.memoranda/` is deleted under our hands, nothing is written into what takes its place.
         self._file = os.open(directory / VECTORS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -392,18 +393,20 @@ class VectorIndex:
     def likeness(self, question: bytes, keys: Sequence[str]) -> dict[str, float]:
         """See `Near.of`."""
         with self._reading() as view:
-            return dict(self._cosines(view, question, self._numbered(view, keys)))
+            return dict(self._cosines(view, question, self._numbered(keys)))
 
-    def _numbered(self, view: View, keys: Sequence[str]) -> list[tuple[str, int]]:
-        """(key, number) of those that there are; what was looked up is kept at hand as long as nothing changes."""
-        generation, known = self._looked_up
-        if generation != view.generation or len(known) > _MOST_KNOWN:
-            known = {}
-            self._looked_up = view.generation, known
-        if missing := [key for key in keys if key not in known]:
-            known.update(dict.fromkeys(missing))
-            known.update((key.hex(), number) for key, _, number in self._placed([raw_key(key) for key in missing]))
-        return [(key, number) for key in keys if (number := known[key]) is not None]
+    def _numbered(self, keys: Sequence[str]) -> list[tuple[str, int]]:
+        """(key, number) of those that there are; what was looked up is kept at hand."""
+        known, without = self._numbers, self._without
+        if missing := [key for key in keys if key not in known and key not in without]:
+            if len(known) + len(without) > _MOST_KNOWN:
+                known.clear()
+                without.clear()
+                missing = list(keys)
+            found = {key.hex(): number for key, _, number in self._placed([raw_key(key) for key in missing])}
+            known.update(found)
+            without.update(key for key in missing if key not in found)
+        return [(key, known[key]) for key in keys if key in known]
 
     def _cosines(self, view: View, question: bytes, named: Sequence[tuple[K, int]]) -> list[tuple[K, float]]:
         asked = memoryview(question).cast("b").tolist()
@@ -452,9 +455,20 @@ class VectorIndex:
             kinds = former.kinds if former else []  # they only ever become more
             for (facets,) in self._db.execute("SELECT facets FROM kinds WHERE id > ? ORDER BY id", (len(kinds),)):
                 kinds.append(f"\n{facets}\n")
+            self._without.clear()
+            if former is None or not _only_grown(former.chunks, chunks):
+                self._numbers.clear()
             self._view = View(generation, tuple(chunks), kinds, {} if former is None else former.derived)
         assert self._view is not None
         return self._view
+
+
+def _only_grown(former: Sequence[Chunk], chunks: Sequence[Chunk]) -> bool:
+    """Whether all documents that there were have kept their status, so that none of them went."""
+    pairs = zip(former, chunks, strict=False)
+    return len(chunks) >= len(former) and all(
+        old is new or (old.id == new.id and new.status.startswith(old.status)) for old, new in pairs
+    )
 
 
 def code_of(vector: bytes) -> bytes:

@@ -104,7 +104,7 @@ def claim(context: Context, home: OpenHome) -> None:
     if lines:  # without the lock: a writer waits for the indexes
         _write(context, home, lines)
     with home.indexes.lock:
-        home.indexes.catalog.claimed(upto)
+        home.indexes.claimed(upto)
 
 
 def _lines_about(

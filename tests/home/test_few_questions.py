@@ -13,6 +13,7 @@ from memoranda.engines.contract import RememberRequest, UpdateRequest
 from memoranda.home.postgres.places import make_place, sights
 from memoranda.home.postgres.store import PostgresStore
 from memoranda.state import postgres as state
+from tests.conftest import Clock
 from tests.engines.asking import asking
 
 __all__ = ["nodes"]
@@ -44,6 +45,20 @@ def test_a_warm_recall_asks_twice_and_so_does_one_where_a_home_is_missing(
         assert one.texts("How many gates has the harbour?") == ["The harbour has seven gates."]
         assert len(messages) == 2
         one.engine.remember(one.context, TENANT, RememberRequest(content="Whoever sails is greeted."))  # the other Home
+
+
+def test_to_open_a_home_again_whose_caches_are_there_costs_no_question(
+    nodes: tuple[Node, Node], messages: list[float], clock: Clock
+) -> None:
+    one, _ = nodes
+    one.remember("The harbour has seven gates.")
+    one.texts("How many gates has the harbour?")
+    clock.tick(hours=1)
+    one.homes.tidy()
+    assert len(one.homes) == 0
+    messages.clear()
+    assert one.texts("How many gates has the harbour?") == ["The harbour has seven gates."]
+    assert len(messages) == 2
 
 
 def test_what_a_neighbour_wrote_costs_a_question_for_each_folder_of_a_path_and_one_for_each_commit(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoranda.home.postgres.moving import Moved, Target
     from memoranda.home.postgres.places import Place
     from memoranda.home.postgres.places import Sight as Told
-    from memoranda.home.postgres.store import PostgresStore
+    from memoranda.home.postgres.store import PostgresStore, State
     from memoranda.index.catchup import Progress
     from memoranda.operations.open_home import OpenHome
     from memoranda.state.database import Database
@@ -237,18 +237,19 @@ class PostgresShelf:
             raise ComponentUnavailable(
                 "These memories are being moved here.", remedy="Try again when `memoranda move` has finished."
             )
-        return self._space(context, tenant, project, place)
+        return self._space(context, tenant, project, place, told.state if told is not None else None)
 
-    def _space(self, context: Context, tenant: str, project: str | None, place: Place) -> Space:
+    def _space(self, context: Context, tenant: str, project: str | None, place: Place, state: State | None) -> Space:
         from memoranda.home.postgres.repository import PostgresRepository
 
         keys, root = self.keys_of(tenant), self.root_of(tenant, project)
-        repository = PostgresRepository(self._store(tenant, place.home), place, keys, context, root)
+        repository = PostgresRepository(self._store(tenant, place.home), place, keys, context, root, state)
         told = _Progress(self._making, repository)
         space = Space(context, keys, None, None, progress=told.tell)
         try:
             home = space.take(root, place.id, lambda _admit: repository)
-            home.refresh(context)
+            with nullcontext() if state is None else repository.shown(state):
+                home.refresh(context)
         except BaseException:
             repository.close()
             raise

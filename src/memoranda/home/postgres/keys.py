@@ -55,10 +55,12 @@ class SealedKeys(Keys):
         return found
 
     def _own(self, purpose: str, owner: str) -> bytes | None:
-        query = "SELECT sealed FROM memory_keys WHERE purpose = %s AND owner = %s AND own"
-        with self._store.reading() as cursor:
-            row = cursor.execute(query, (_checked(purpose), owner)).fetchone()
-        return None if row is None else self._opened(purpose, owner, row[0])
+        named = " AND ".join(
+            f"{column} = convert_from('\\x{value.encode().hex()}', 'UTF8')"
+            for column, value in (("purpose", _checked(purpose)), ("owner", owner))
+        )
+        rows = self._store.ask(f"SELECT sealed FROM memory_keys WHERE {named} AND own")
+        return self._opened(purpose, owner, rows[0][0]) if rows else None
 
     def versions(self, purpose: str, owner: str) -> dict[str, bytes]:
         owner = plain_owner(owner)

@@ -31,7 +31,7 @@ from memoranda.home.outside import Found, Ours
 from memoranda.home.postgres import copying, trees
 from memoranda.home.postgres.heads import keep_heads, read_heads
 from memoranda.home.postgres.keys import SealedKeys
-from memoranda.home.postgres.node import hold, let_go, node_layout, renew
+from memoranda.home.postgres.node import hold, known, let_go, node_layout, renew
 from memoranda.home.postgres.places import Place
 from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State, answered, sending
 from memoranda.home.postgres.tidings import Tidings
@@ -74,9 +74,13 @@ class PostgresRepository(Holding):
         keys: its tenant's.
         context: gives the clock and the random source.
         folder: of this node and this Home, for caches.
+        state: what holds in it, where that was read a moment ago.
     """
 
-    def __init__(self, store: PostgresStore, place: Place, keys: SealedKeys, context: Context, folder: Path) -> None:
+    def __init__(
+        self, store: PostgresStore, place: Place, keys: SealedKeys, context: Context, folder: Path,
+        state: State | None = None,
+    ) -> None:  # fmt: skip
         self.store: PostgresStore = store
         self.layout = node_layout(folder)
         self.root = self.layout.root
@@ -107,8 +111,13 @@ class PostgresRepository(Holding):
         self._shown = threading.local()  # whether this thread has been told a moment ago what holds
         self._hold: FileLock | None = hold(self.layout)
         try:
-            self._generation = renew(store, self.layout, self.erasures)
-            self._see(store.look())
+            if state is None or known(self.layout) != state.generation:
+                self._generation = renew(store, self.layout, self.erasures)
+                state = store.look()
+            else:
+                self._generation = state.generation
+                store.saw(state)
+            self._see(state)
             if self._state.main is None and self.read_only is None:
                 self.write(context, self._first)
         except BaseException:
@@ -165,11 +174,11 @@ class PostgresRepository(Holding):
                 self._trees = {}
                 self._making.forget()
                 self._tidings.lose()
-            known: State | None = getattr(self, "_state", None)
-            if known is not None and state.seq > known.seq:
-                self.store.foresee(known, state)
+            before: State | None = getattr(self, "_state", None)
+            if before is not None and state.seq > before.seq:
+                self.store.foresee(before, state)
             self._tidings.follow(state)
-            if known is None or state.mark >= known.mark:
+            if before is None or state.mark >= before.mark:
                 self._state = state
 
     def snapshot(self) -> Snapshot:

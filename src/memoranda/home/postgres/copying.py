@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoranda.context import Context
 from memoranda.home.git import Git
+from memoranda.home.history import Step
+from memoranda.home.holding import Holding
 from memoranda.home.layout import Layout, layout_of
 from memoranda.home.objects import GitObject, entry_header
 from memoranda.home.plain_git import plain_git
@@ -25,11 +26,10 @@ from memoranda.home.postgres.heads import put_heads
 from memoranda.home.postgres.node import TEMPORARY
 from memoranda.home.postgres.rows import Row, Writer, read_rows
 from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State
-from memoranda.home.store import RefMove
+from memoranda.home.store import TreeChange
 
 if TYPE_CHECKING:
-    from memoranda.home.erasing.erase import Blank, Erasure
-    from memoranda.home.postgres.repository import PostgresRepository
+    from memoranda.home.inventory import Text
 
 _REF_DELTA = 7
 _AT_ONCE = 2000
@@ -137,6 +137,54 @@ def check_out(layout: Layout, replica: str, suffix: str | None, maps: Mapping[st
         (layout.own / "erased" / name).write_bytes(data)
 
 
+# What Git is asked
+
+
+def told(store: PostgresStore, node: Layout, new: str) -> Iterator[Step | TreeChange]:
+    """As `Holding.told`."""
+    from memoranda.home.history import walk_rows
+
+    with objects_in_folder(store, node) as layout:
+        git = Git(layout)
+        try:
+            yield from walk_rows(git, None, new)
+        finally:
+            git.close()
+
+
+def verify(store: PostgresStore, node: Layout, commits: Sequence[str]) -> list[str]:
+    """What Git finds wrong in what these commits reach."""
+    with objects_in_folder(store, node) as layout:
+        git = Git(layout)
+        try:
+            return git.check(commits)
+        finally:
+            git.close()
+
+
+def texts(store: PostgresStore, home: Holding, *, history: bool) -> Iterator[Text]:
+    """As `Holding.texts`."""
+    from memoranda.home.inventory import Text, in_history, ledger_text
+
+    head, seen = home.head(), set[str]()
+    for path, blob in store.files(head) if head else ():
+        shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        yield Text("name", shown, shown)
+        seen.add(blob)
+        if (data := home.blob(blob)) is not None:
+            yield Text("file", shown, data.decode("utf-8", "replace"))
+    if not history:
+        for path, _, data in home.ledger_segments():
+            yield ledger_text(path, data)
+        return
+    with objects_in_folder(store, home.layout) as layout:
+        git = Git(layout)
+        try:
+            yield from in_history(git, layout, seen)
+        finally:
+            git.close()
+
+
 # From a folder to rows
 
 
@@ -195,52 +243,3 @@ def all_heads(store: PostgresStore, cursor: Cursor, is_note: Any, main: str | No
         found = store.get_all([blob for _, blob in part])
         there = {path: (blob, item.data) for (path, blob), item in zip(part, found, strict=True) if item}
         put_heads(cursor, store.home, there)
-
-
-# Erasing
-
-
-def erase(
-    store: PostgresStore, home: PostgresRepository, context: Context, blanks: Sequence[Blank], reason: str,
-    testimony: Sequence[Mapping[str, Any]],
-) -> Erasure:  # fmt: skip
-    """Erases in a copy on this node, and takes its objects over in the transaction that has held the Home meanwhile."""
-    from memoranda.home.repository import Repository
-
-    with passing(home.layout) as folder, store.writing() as cursor:
-        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        cursor.execute("SET LOCAL statement_timeout = 0")
-        with store.within(cursor):
-            state = store.state(cursor, hold=True)
-            layout = fill(store, cursor, state, folder / "home")
-            query = "SELECT name, map FROM memory_erasures WHERE home = %s"
-            maps = dict(cursor.execute(query, (store.home,)).fetchall())
-            check_out(layout, home.replica.id, home.replica.suffix, maps)
-            before = ids_in(layout)
-            with Repository(layout.root, context, home.keys.beside(folder / "keys")) as copy:
-                done = copy.erase(context, blanks, reason, testimony)
-            if not done.id:
-                return done
-            _take_over(store, cursor, state, layout, before, maps)
-            all_heads(store, cursor, home.ours.is_note, store.state(cursor).main)
-            query = "UPDATE memory_homes SET generation = generation + 1 WHERE home = %s"
-            cursor.execute(query, (store.home,))
-    return done
-
-
-def _take_over(
-    store: PostgresStore, cursor: Cursor, state: State, layout: Layout, before: set[bytes], maps: Mapping[str, bytes]
-) -> None:
-    after = ids_in(layout)
-    put_from(store, cursor, layout, [oid.hex() for oid in after - before])
-    store.erase_in(cursor, before - after)
-    moves = [
-        RefMove(ref, old, new, "")
-        for ref, old in state.refs.items()
-        if (new := (layout.common_dir / ref).read_text().strip()) != old
-    ]
-    store.move_in(cursor, state, moves)
-    for path in sorted((layout.own / "erased").glob("*.map")):
-        if path.name not in maps:
-            query = "INSERT INTO memory_erasures (tenant, home, name, map) VALUES (tenant(), %s, %s, %s)"
-            cursor.execute(query, (store.home, path.name, path.read_bytes()))

@@ -1,7 +1,7 @@
 """An open Home whose objects and refs are rows: `Holding` for any number of nodes at once.
 
 Nothing of it is kept on this node but caches. A write is acknowledged when its transaction is committed. Writers of one
-node who wait together share one transaction (`_Group`); it holds the row of the Home, so that writers of other nodes
+node who wait together share one transaction (`Underway`); it holds the row of the Home, so that writers of other nodes
 wait for it, and every record is built on the newest one of all nodes.
 """
 
@@ -15,31 +15,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.context import Context
-from memoranda.errors import ComponentUnavailable, HomeFormatUnknown, MemorandaError
+from memoranda.errors import ComponentUnavailable, HomeFormatUnknown
 from memoranda.home.create import first_files
 from memoranda.home.draft import Appending, Change, Draft, Snapshot
 from memoranda.home.durable import FileLock
 from memoranda.home.erasing.erasures import Erasures
-from memoranda.home.groups import Group, Position
+from memoranda.home.groups import Group
 from memoranda.home.history import Step
 from memoranda.home.holding import Holding
 from memoranda.home.ledger import Pen
 from memoranda.home.making import Making
 from memoranda.home.marker import Replica, parse_marker
-from memoranda.home.objects import GitObject, object_id, read_tree
+from memoranda.home.objects import GitObject, read_tree
 from memoranda.home.outside import Found, Ours
-from memoranda.home.postgres import copying, trees
+from memoranda.home.postgres import copying, erasing, trees
 from memoranda.home.postgres.heads import keep_heads, read_heads
 from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.node import hold, known, let_go, node_layout, renew
 from memoranda.home.postgres.places import Place
-from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State, answered, sending
+from memoranda.home.postgres.store import BRANCH, PostgresStore, State, answered, sending
 from memoranda.home.postgres.tidings import Tidings
-from memoranda.home.record import FileChange, Record
+from memoranda.home.postgres.underway import FilesNow, Underway, abandon, outcome
+from memoranda.home.record import Record
 from memoranda.home.store import LEDGER_REF, RefMove, TreeChange
 from memoranda.home.streak import Streak
-from memoranda.home.writer import record_of
-from memoranda.values import dataclass, field
 
 if TYPE_CHECKING:
     from memoranda.home.erasing.erase import Blank, Erasure
@@ -49,20 +48,6 @@ _MOST = 64  # records of one transaction
 _TOGETHER = frozenset(("remember", "journal"))  # operations after which others may join the same transaction
 _ROUNDS = 8
 _COUNT = "UPDATE memory_homes SET seq = %s WHERE home = %s AND seq = %s"
-
-
-@dataclass(slots=True)
-class _Group:
-    """A transaction under way, and what was written in it."""
-
-    cursor: Cursor
-    state: State
-    stack: ExitStack
-    records: list[Record] = field(default_factory=list)
-    blobs: dict[str, str | None] = field(default_factory=dict)
-    contents: dict[str, bytes] = field(default_factory=dict)
-    done: threading.Event = field(default_factory=threading.Event)
-    error: BaseException | None = None
 
 
 class PostgresRepository(Holding):
@@ -89,7 +74,7 @@ class PostgresRepository(Holding):
         self.ours = Ours(self.marker)
         self.replica = Replica(place.replica, place.suffix)
         self.erasures = Erasures(self.layout.own / "erased", keys, self.marker.id)
-        self.worktree = _Files(self)
+        self.worktree = FilesNow(self._building, lambda path: self._tree(self._state.main).get(path), self.blob)
         self.look_every = None
         self.stamp = lambda _found: {}
         self.refused = {}
@@ -103,9 +88,8 @@ class PostgresRepository(Holding):
         self._turn = threading.Lock()
         self._waiting = 0
         self._counting = threading.Lock()
-        self._open: _Group | None = None
+        self._open: Underway | None = None
         self._builder: int | None = None  # the thread that builds a record at this moment
-        self._coming: tuple[str, bytes, bytes, str] | None = None  # what `appending` foresaw
         self._moved = False
         self._seeing = threading.RLock()
         self._shown = threading.local()  # whether this thread has been told a moment ago what holds
@@ -142,10 +126,13 @@ class PostgresRepository(Holding):
 
     # What holds now
 
+    def _building(self) -> Underway | None:
+        """The transaction in which this thread builds a record at this moment."""
+        return self._open if self._builder == threading.get_ident() else None
+
     def _now(self) -> State:
         """What holds at this moment: one question to the database, and none to whoever writes at this moment."""
-        group = self._open
-        if group is not None and self._builder == threading.get_ident():
+        if (group := self._building()) is not None:
             return group.state
         if getattr(self._shown, "to", False):
             return self._state
@@ -184,7 +171,7 @@ class PostgresRepository(Holding):
     def snapshot(self) -> Snapshot:
         """The commit that holds now; every record is in it. Who asks while he builds a record is first given that what
         was written before him in the same transaction is committed."""
-        if self._open is not None and self._builder == threading.get_ident() and self._open.records:
+        if (group := self._building()) is not None and group.records:
             self._part()
         state = self._now()
         return Snapshot(state.main, state.seq, ())
@@ -235,26 +222,10 @@ class PostgresRepository(Holding):
         return trees.walk(self.store.get_all, old, new, newest)
 
     def told(self, new: str) -> Iterator[Step | TreeChange]:
-        from memoranda.home.git import Git
-        from memoranda.home.history import walk_rows
-
-        with copying.objects_in_folder(self.store, self.layout) as layout:
-            git = Git(layout)
-            try:
-                yield from walk_rows(git, None, new)
-            finally:
-                git.close()
+        return copying.told(self.store, self.layout, new)
 
     def verify(self) -> list[str]:
-        from memoranda.home.git import Git
-
-        state = self._now()
-        with copying.objects_in_folder(self.store, self.layout) as layout:
-            git = Git(layout)
-            try:
-                return git.check(list(state.refs.values()))
-            finally:
-                git.close()
+        return copying.verify(self.store, self.layout, list(self._now().refs.values()))
 
     @contextmanager
     def whole(self) -> Iterator[Path]:
@@ -262,26 +233,7 @@ class PostgresRepository(Holding):
             yield layout.root
 
     def texts(self, *, history: bool = False) -> Iterator[Text]:
-        from memoranda.home.git import Git
-        from memoranda.home.inventory import Text, in_history, ledger_text
-
-        head, seen = self.head(), set[str]()
-        for path, blob in self.store.files(head) if head else ():
-            shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-            yield Text("name", shown, shown)
-            seen.add(blob)
-            if (data := self.blob(blob)) is not None:
-                yield Text("file", shown, data.decode("utf-8", "replace"))
-        if not history:
-            for path, _, data in self.ledger_segments():
-                yield ledger_text(path, data)
-            return
-        with copying.objects_in_folder(self.store, self.layout) as layout:
-            git = Git(layout)
-            try:
-                yield from in_history(git, layout, seen)
-            finally:
-                git.close()
+        return copying.texts(self.store, self, history=history)
 
     def guarded(self, blobs: Iterable[str]) -> Mapping[str, bytes]:
         wanted = list(dict.fromkeys(blobs))
@@ -335,7 +287,8 @@ class PostgresRepository(Holding):
                 if self._open is not None and (self._waiting == 0 or not self._open.records):
                     self._end(self._open)
                 raise
-            self._take(group, record)
+            with self.store.within(group.cursor):
+                group.take(record)
             if record.op not in _TOGETHER or len(group.records) >= _MOST or self._waiting == 0:
                 self._end(group)
         finally:
@@ -343,7 +296,7 @@ class PostgresRepository(Holding):
         self._wait(group)
         return record
 
-    def _wait(self, group: _Group) -> None:
+    def _wait(self, group: Underway) -> None:
         """Until the transaction is committed by who came after; by us, when it turns out that nobody did."""
         while not group.done.wait(0.02):
             if self._turn.acquire(blocking=False):
@@ -355,30 +308,34 @@ class PostgresRepository(Holding):
         if group.error is not None:
             raise group.error
 
-    def _begin(self) -> _Group:
+    def _begin(self) -> Underway:
         stack = ExitStack()
         try:
             cursor = stack.enter_context(self.store.writing())
             with answered():
                 state = self.store.state(cursor, hold=True)
         except BaseException as error:
-            _abandon(stack, error)
+            abandon(stack, error)
             raise
-        self._open = _Group(cursor, state, stack)
+        group = self._open = Underway(cursor, state, stack, self._tree_of(state), self.blob)
         with self.store.within(cursor):
             self._see(state)
-        return self._open
+        group.journal = self._tidings.journal
+        return group
 
-    def _built(self, group: _Group, context: Context, build: Callable[[datetime], Draft]) -> Record:
+    def _tree_of(self, state: State) -> Callable[[str], str | None]:
+        return lambda path: self._tree(state.main).get(path)
+
+    def _built(self, group: Underway, context: Context, build: Callable[[datetime], Draft]) -> Record:
         for _ in range(_ROUNDS):
-            self._moved, self._coming, self._builder = False, None, threading.get_ident()
+            self._moved, group.coming, self._builder = False, None, threading.get_ident()
             now = context.now()
             at = now if now.tzinfo is UTC else now.astimezone(UTC)
             try:
                 with self.store.within(group.cursor):
                     draft = build(at)
                     if self._open is not None and not self._moved:
-                        return self._record(self._open, draft, at)
+                        return self._open.record(draft, at, self._pen)
             finally:
                 self._builder = None
             group = self._open or self._begin()
@@ -394,61 +351,8 @@ class PostgresRepository(Holding):
         fresh = self._begin()
         self.store._own.cursor = fresh.cursor
         self._moved = fresh.state.main != head
-        self._coming = None
 
-    def _record(self, group: _Group, draft: Draft, at: datetime) -> Record:
-        files: list[FileChange] = []
-        blobs: dict[str, str | None] = {}
-        for change in draft.changes:
-            old, new = self._pair(group, change)
-            blobs[change.path] = new
-            appended = change.appended and old is not None
-            files.append(FileChange(change.path, old, new, change.data or b"", appended))
-        seq = group.state.seq + len(group.records) + 1
-        return record_of(draft, seq, at, files, blobs, self._pen)
-
-    def _pair(self, group: _Group, change: Change) -> tuple[str | None, str | None]:
-        """The blobs of a path before and after a change."""
-        old = self._blob_now(group, change.path)
-        if change.data is None:
-            return old, None
-        if not change.appended:
-            return old, change.blob or object_id("blob", change.data)
-        coming = self._coming
-        if coming is not None and coming[:2] == (change.path, change.data):
-            return old, coming[3]
-        return old, object_id("blob", self._content(group, change.path) + change.data)
-
-    def _blob_now(self, group: _Group, path: str) -> str | None:
-        return group.blobs[path] if path in group.blobs else self._tree(group.state.main).get(path)
-
-    def _content(self, group: _Group, path: str) -> bytes:
-        """The bytes of a file as they are at this moment of the transaction."""
-        if path in group.contents:
-            return group.contents[path]
-        blob = self._blob_now(group, path)
-        held = self._tidings.journal
-        if held is not None and held[:2] == (path, blob):
-            return held[2]
-        return (self.blob(blob) or b"") if blob is not None else b""
-
-    def _take(self, group: _Group, record: Record) -> None:
-        coming = self._coming
-        for change in record.changes:
-            if change.appended or (coming is not None and coming[0] == change.path):
-                before = b"" if change.old is None else self._content_before(group, change)
-                group.contents[change.path] = before + change.data
-            group.blobs[change.path] = change.new
-        group.records.append(record)
-        self._coming = None
-
-    def _content_before(self, group: _Group, change: FileChange) -> bytes:
-        if self._coming is not None and self._coming[0] == change.path:
-            return self._coming[2]
-        with self.store.within(group.cursor):
-            return self._content(group, change.path)
-
-    def _end(self, group: _Group) -> str | None:
+    def _end(self, group: Underway) -> str | None:
         """Commits the transaction; the head that it made. What goes wrong, everybody is told who wrote in it."""
         self._open = None
         before, records = group.state, group.records
@@ -460,10 +364,10 @@ class PostgresRepository(Holding):
                         head, ledger = self._store(group)
                 group.stack.close()
         except BaseException as error:  # noqa: BLE001 - told to everybody who wrote in it
-            _abandon(group.stack, error)
+            abandon(group.stack, error)
             self.store.undone()
             self._making.forget()
-            group.error = self._outcome(error, ledger if ledger != before.ledger else None)
+            group.error = outcome(self.store, error, ledger if ledger != before.ledger else None)
             if group.error is not None:
                 group.done.set()
                 return None
@@ -472,7 +376,7 @@ class PostgresRepository(Holding):
         group.done.set()
         return head
 
-    def _store(self, group: _Group) -> tuple[str | None, str]:
+    def _store(self, group: Underway) -> tuple[str | None, str]:
         before, cursor = group.state, group.cursor
         if self._state_is_new(before):
             self._making.forget_trees()
@@ -495,35 +399,9 @@ class PostgresRepository(Holding):
         group = self._group
         return group is None or (group.main[1] or group.main[0], group.ledger[1]) != (state.main, state.ledger)
 
-    def _outcome(self, error: BaseException, ledger: str | None) -> BaseException | None:
-        """What became of a transaction whose end nobody told: None when it is committed after all.
-
-        `ledger` is the commit that it made of the ledger, None when it did not come to its end. As long as it holds the
-        Home it may yet be committed: the server may have the word already, and stand still.
-        """
-        if ledger is None or not isinstance(error, MemorandaError):
-            return error
-        try:
-            with self.store.writing() as cursor:
-                self.store.state(cursor, hold=True)
-                with self.store.within(cursor):
-                    return None if self.store.get_all([ledger])[0] is not None else error
-        except MemorandaError:
-            return ComponentUnavailable(
-                "It is not known whether this was written.",
-                why="The database went away while it was being committed.",
-                remedy="Look for it before you repeat it.",
-            )
-
-    def _committed(self, group: _Group, head: str | None, ledger: str | None) -> None:
-        before, last = group.state, group.records[-1]
+    def _committed(self, group: Underway, head: str | None, ledger: str | None) -> None:
         assert ledger is not None
-        made = Group(
-            Position(0, 0, before.seq), Position(0, 0, last.seq), BRANCH,
-            (before.main, head if head != before.main else None), (before.ledger, ledger),
-        )  # fmt: skip
-        refs = {**before.refs, LEDGER_REF: ledger} | ({BRANCH: head} if head is not None else {})
-        state = before._replace(seq=last.seq, refs=refs)
+        made, state = group.after(head, ledger)
         with self._seeing:
             self._making.end()
             self._streak.follow(made)
@@ -542,10 +420,7 @@ class PostgresRepository(Holding):
     def appending(self, path: str, data: bytes) -> Appending:
         group = self._open
         assert group is not None
-        before = self._content(group, path)
-        blob = object_id("blob", before + data)
-        self._coming = (path, data, before, blob)
-        return Appending(Change(path, data, appended=True), blob, before.count(b"\n") + 1)
+        return group.appending(path, data)
 
     def flush(self, *, wait: bool = True) -> str | None:  # noqa: ARG002
         return None
@@ -556,7 +431,7 @@ class PostgresRepository(Holding):
         self.writing_allowed()
         self._shown.to = False
         with self._turn:
-            done = copying.erase(self.store, self, context, blanks, reason, testimony)
+            done = erasing.erase(self.store, self, self.keys, context, blanks, reason, testimony)
         self._now()
         return done
 
@@ -568,40 +443,3 @@ class PostgresRepository(Holding):
         hold, self._hold = self._hold, None
         if hold is not None:
             let_go(hold)
-
-
-class _Files:
-    """The files of a Home that has none: what a path holds now."""
-
-    def __init__(self, home: PostgresRepository) -> None:
-        self._home = home
-
-    def _blob(self, name: str) -> str | None:
-        home = self._home
-        group = home._open
-        if group is not None and home._builder == threading.get_ident():
-            return home._blob_now(group, name)
-        return home._tree(home._state.main).get(name)
-
-    def read(self, name: str) -> bytes | None:
-        blob = self._blob(name)
-        return None if blob is None else self._home.blob(blob)
-
-    def size(self, name: str) -> int:
-        home = self._home
-        group = home._open
-        if group is not None and home._builder == threading.get_ident():
-            return len(home._content(group, name))
-        return len(self.read(name) or b"")
-
-    def exists(self, name: str) -> bool:
-        return self._blob(name) is not None
-
-
-def _abandon(stack: ExitStack, error: BaseException) -> None:
-    """Ends a transaction that shall not be committed."""
-    try:
-        stack.__exit__(type(error), error, error.__traceback__)
-    except BaseException as other:
-        if not isinstance(other, Exception):
-            raise

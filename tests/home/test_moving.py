@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from home.test_nodes import SECRET, WHERE
+from home.test_nodes import SECRET, WHERE, Worker
 from home.tools import git
 from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import RememberRequest, UpdateRequest
 from memoranda.engines.homes import Homes
-from memoranda.engines.shelves import DiskShelf, PostgresShelf
-from memoranda.errors import Conflict, InvalidInput, MemorandaError
-from memoranda.home.postgres import moving
+from memoranda.engines.shelves import DiskShelf, PostgresShelf, carry
+from memoranda.errors import ComponentUnavailable, Conflict, HomeBusy, InvalidInput, MemorandaError
+from memoranda.home.postgres import moving, store
 from memoranda.home.postgres.moving import Target, to_folder, to_postgres
 from memoranda.home.postgres.store import PostgresStore
 from memoranda.operations.forgetting import Selection, forget
@@ -135,3 +137,97 @@ def test_another_home_at_that_place_is_not_touched(database: Database, tmp_path:
     nowhere = replace(target, place="project:nothing")
     with pytest.raises(InvalidInput):
         to_folder(tmp_path / "nothing", disk.keys_of("acme"), nowhere)
+
+
+@pytest.fixture
+def carried(database: Database, tmp_path: Path, context: Context) -> Iterator[tuple[PostgresShelf, Homes]]:
+    """A Home in the folders beside a shelf in PostgreSQL, as a service has both; nothing is open."""
+    with Homes(tmp_path / "homes", context) as homes:
+        Builtin(homes).remember(context, WHERE, RememberRequest(content="The mill turns."))
+    yield PostgresShelf(tmp_path / "node", database, (SECRET,)), homes
+
+
+def test_nothing_is_moved_out_of_folders_that_a_service_has_open(
+    carried: tuple[PostgresShelf, Homes], tmp_path: Path, context: Context
+) -> None:
+    shelf, _ = carried
+    with Homes(tmp_path / "homes", context) as running:
+        Builtin(running).remember(context, WHERE, RememberRequest(content="It stands still."))
+        with pytest.raises(HomeBusy, match="has Homes open"):
+            carry(context, shelf, "acme", "web", to="postgresql")
+        assert shelf.has("acme") is False
+    assert carry(context, shelf, "acme", "web", to="postgresql").written > 0
+
+
+def test_no_service_opens_folders_out_of_which_somebody_moves(
+    carried: tuple[PostgresShelf, Homes], tmp_path: Path, context: Context
+) -> None:
+    shelf, _ = carried
+    refused: list[MemorandaError] = []
+
+    def meanwhile(_what: str, _done: int, _all: int) -> None:
+        with Homes(tmp_path / "homes", context) as late, pytest.raises(ComponentUnavailable, match="moved") as said:
+            Builtin(late).remember(context, WHERE, RememberRequest(content="Too late."))
+        refused.append(said.value)
+
+    carry(context, shelf, "acme", "web", to="postgresql", progress=meanwhile)
+    assert refused
+    with Homes(tmp_path / "homes", context) as again:
+        assert len(Builtin(again).list(context, WHERE, scope=None, limit=9, after=None).items) == 1
+
+
+def test_nothing_is_moved_while_another_node_is_connected(
+    carried: tuple[PostgresShelf, Homes], postgres: Urls, tmp_path: Path, context: Context
+) -> None:
+    shelf, _ = carried
+    worker = Worker(postgres.service, tmp_path / "other", 1)
+    try:
+        until = time.monotonic() + 60
+        while worker.count < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+        for to in ("postgresql", "folders"):
+            with pytest.raises(HomeBusy, match="nodes"):
+                carry(context, shelf, "acme", "web", to=to)  # type: ignore[arg-type]
+    finally:
+        worker.kill()
+    while shelf._database.others():  # of a process that was killed its server learns a moment later
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    with pytest.raises(Conflict):  # the other node has made a Home there
+        carry(context, shelf, "acme", "web", to="postgresql")
+
+
+def test_who_writes_while_a_home_leaves_postgresql_is_refused(
+    carried: tuple[PostgresShelf, Homes], database: Database, tmp_path: Path, context: Context,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Also a node that nobody has seen: what it would write now would be in neither place."""
+    shelf, _ = carried
+    carry(context, shelf, "acme", "web", to="postgresql")
+    monkeypatch.setattr(store, "_HOLD", store._HOLD.replace("10s", "200ms"))
+    said: list[BaseException | None] = []
+    real = moving.check_out
+    target = target_of(shelf, database, tmp_path)
+    with Homes(shelf.folder, context, shelf=shelf) as node:
+
+        def write() -> None:
+            try:
+                Builtin(node).remember(context, WHERE, RememberRequest(content="Between two places."))
+                said.append(None)
+            except MemorandaError as error:
+                said.append(error)
+
+        def meanwhile(*given: object) -> None:
+            thread = threading.Thread(target=write)
+            thread.start()
+            thread.join()
+            real(*given)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(moving, "check_out", meanwhile)
+        back = DiskShelf(tmp_path / "back")
+        there = back.root_of("acme", "web")
+        there.parent.mkdir(parents=True)
+        to_folder(there, back.keys_of("acme"), target)
+        assert len(said) == 1 and isinstance(said[0], HomeBusy)
+        write()
+        assert said[1] is None, "who goes on there goes on; nobody has told the node that it is to be stopped"

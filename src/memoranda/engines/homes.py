@@ -239,6 +239,7 @@ class Homes:
             self._keeper.join()
         for entry in entries:
             self._let_go(entry)
+        self.shelf.close()
 
     def state(self) -> tuple[Literal["ok", "degraded", "unavailable"], str]:
         """How the pool is, and what is wrong with it, in words that name no Home."""

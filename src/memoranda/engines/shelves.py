@@ -8,16 +8,17 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memoranda.context import Context
 from memoranda.engines.contract import Isolation
-from memoranda.errors import ComponentUnavailable, HomeNotFound
+from memoranda.errors import ComponentUnavailable, HomeBusy, HomeNotFound
 from memoranda.home.create import create, finish
+from memoranda.home.durable import FileLock
 from memoranda.home.keys import Keys
 from memoranda.home.layout import is_home
 from memoranda.operations.space import Space
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("memoranda.homes")
 CACHES = 20 << 30  # bytes of a node's caches of Homes in PostgreSQL: about ten million notes
+_USED = "in-use.lock"
 _TELL = 5.0  # seconds between two lines of the log about one Home
 _LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
 
@@ -94,6 +96,9 @@ class Shelf(Protocol):
     def trouble(self) -> str:
         """Why nothing can be written there, in words that name no Home; empty when it can."""
 
+    def close(self) -> None:
+        """No Home of it is open any more."""
+
 
 class DiskShelf:
     """Implements `Shelf` below a folder."""
@@ -104,6 +109,7 @@ class DiskShelf:
         self.folder = folder.absolute()
         self._keys: dict[str, Keys] = {}
         self._lock = threading.Lock()
+        self._used: FileLock | None = None  # shared by all processes that have a Home open here
 
     def keys_of(self, tenant: str) -> Keys:
         with self._lock:
@@ -120,9 +126,10 @@ class DiskShelf:
 
     def open(self, context: Context, tenant: str, project: str | None, sight: Sight, *, make: bool) -> Space | None:  # noqa: ARG002
         root, keys = self.root_of(tenant, project), self.keys_of(tenant)
+        if not is_home(root) and not make:
+            return None
+        self._use()
         if not is_home(root):
-            if not make:
-                return None
             made = create(root, context, name=name_of(tenant, project))
             finish(made.root, context, keys)
         space = Space(context, keys, root, None)
@@ -134,6 +141,32 @@ class DiskShelf:
             space.homes()[0].close()
             raise
         return space
+
+    def _use(self) -> None:
+        """Says to `alone` that Homes are open here; ComponentUnavailable while they are being moved."""
+        with self._lock:
+            if self._used is None:
+                lock = FileLock(self.folder / _USED)
+                if not lock.try_share():
+                    lock.close()
+                    raise ComponentUnavailable(
+                        "These memories are being moved.", remedy="Try again when `memoranda move` has finished."
+                    )
+                self._used = lock
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No service has a Home open here, nor opens one until the end; HomeBusy when one has."""
+        lock = FileLock(self.folder / _USED)
+        try:
+            if not lock.try_acquire():
+                raise HomeBusy(
+                    "A service has Homes open in these folders.", why=f"It holds the lock {self.folder / _USED}.",
+                    remedy="Stop it, then move them.",
+                )  # fmt: skip
+            yield
+        finally:
+            lock.close()
 
     def trim(self) -> int:
         """Each Home has its own indexes, as large as it is."""
@@ -152,6 +185,12 @@ class DiskShelf:
     def trouble(self) -> str:
         there = self.folder if self.folder.exists() else self.folder.parent
         return "" if os.access(there, os.W_OK) else "nothing can be written to the data folder"
+
+    def close(self) -> None:
+        with self._lock:
+            if self._used is not None:
+                self._used.close()
+                self._used = None
 
 
 class _Told:
@@ -293,6 +332,17 @@ class PostgresShelf:
             return "the database cannot be reached"
         return ""
 
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def alone(self) -> None:
+        """HomeBusy when other nodes of the service are connected to the database."""
+        if (count := self._database.others()) > 0:
+            raise HomeBusy(
+                "Other nodes of the service are running.", why=f"They have {count} connection(s) to the database.",
+                remedy="Stop every node, then move them.",
+            )  # fmt: skip
+
 
 class _Progress:
     """Tells of one Home whose caches are being made, where many know nothing of it: in the log, and to who asks."""
@@ -315,20 +365,26 @@ def carry(
     context: Context, shelf: PostgresShelf, tenant: str, project: str | None, *,
     to: Literal["postgresql", "folders"], progress: Progress | None = None,
 ) -> Moved:  # fmt: skip
-    """Carries a Home between the folders of this machine and PostgreSQL. Errors: see `home.postgres.moving`."""
+    """Carries a Home between the folders of this machine and PostgreSQL.
+
+    HomeBusy while a service has Homes open in the folders, or nodes are connected to the database; other errors: see
+    `home.postgres.moving`.
+    """
     from memoranda.home.postgres.moving import to_folder, to_postgres
 
     folders = DiskShelf(shelf.folder.with_name("homes"))
     root, keys, target = folders.root_of(tenant, project), folders.keys_of(tenant), shelf.target_of(tenant, project)
-    if to == "postgresql":
-        if not is_home(root):
-            raise HomeNotFound(
-                "There is no such Home in the folders.", why=f"Nothing lies in {root}.",
-                remedy="Name the tenant and the project as the service does, and the data folder.",
-            )  # fmt: skip
-        return to_postgres(context, root, keys, target, progress)
-    root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return to_folder(root, keys, target)
+    if to == "postgresql" and not is_home(root):
+        raise HomeNotFound(
+            "There is no such Home in the folders.", why=f"Nothing lies in {root}.",
+            remedy="Name the tenant and the project as the service does, and the data folder.",
+        )  # fmt: skip
+    shelf.alone()
+    with folders.alone():
+        if to == "postgresql":
+            return to_postgres(context, root, keys, target, progress)
+        root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return to_folder(root, keys, target)
 
 
 def name_of(tenant: str, project: str | None) -> str:

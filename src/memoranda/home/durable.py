@@ -112,6 +112,14 @@ class FileLock:
         """Any number of others may share it meanwhile, and nobody acquires it."""
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
+    def try_share(self) -> bool:
+        """As `share`; False when somebody has acquired it."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     def release(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 

@@ -24,6 +24,10 @@ from memoranda.state import tables
 class Database(ABC):
     """The state, shared by all threads of a process; made by `opening.open_database`."""
 
+    def others(self) -> int:
+        """How many connections other processes of the service have open here, as far as that can be known."""
+        return 0
+
     @abstractmethod
     def begin(self, tenant: str | None = None, *, durable: bool = True) -> AbstractContextManager[Connection]:
         """One writing transaction for a tenant (None: for the platform), durable when it ends without an error.

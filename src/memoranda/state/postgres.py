@@ -5,6 +5,7 @@ Each transaction says and proves whose it is (`isolation`); each connection that
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,12 @@ _FORGET = (
     " DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES"
 )
 _FORGOTTEN = "memoranda_forgotten"
+_NAME = "memoranda"
+_PROCESS = f"{_NAME} {secrets.token_hex(6)}"  # what the server calls the connections of this process
+_OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user"
+    f" AND application_name LIKE '{_NAME} %' AND application_name <> '{_PROCESS}'"
+)
 
 
 class PostgresDatabase(Database):
@@ -113,6 +120,10 @@ class PostgresDatabase(Database):
             return cursor.fetchall()
         finally:
             held.close()
+
+    def others(self) -> int:
+        """As `Database.others`."""
+        return int(self.ask(None, _OTHERS)[0][0])
 
     def mark(self) -> int:
         """As `Database.mark`; one question to the server, which threads that ask at the same time share."""
@@ -258,7 +269,7 @@ def _creator(url: URL) -> Callable[[], psycopg.Connection[Any]]:
     }
     told = {
         "connect_timeout": _CONNECT,
-        "application_name": "memoranda",
+        "application_name": _PROCESS,
         **told,
         "options": " ".join([told.get("options", ""), *(f"-c {name}={value}" for name, value in ours.items())]).strip(),
     }

@@ -46,9 +46,9 @@ def _move(frame: Frame, args: argparse.Namespace) -> int:
 COMMANDS = {
     "move": Command(
         "Carries the memories of a tenant, or of a project, from folders to PostgreSQL or back: notes, history, "
-        "reviews, keys and pointers, without a byte of difference. Nobody may write in them meanwhile, so stop the "
-        "service. "
-        "Repeated after a crash, it goes on. The settings are those of the service on PostgreSQL.",
+        "reviews, keys and pointers, without a byte of difference. Stop the service first: it is refused while other "
+        "nodes are connected to the database or a service has Homes open in the folders, and who comes later waits or "
+        "is refused. Repeated after a crash, it goes on. The settings are those of the service on PostgreSQL.",
         _options, _move, "memoranda move --tenant acme --project web --to postgresql --config /etc/memoranda.toml",
     ),
 }  # fmt: skip

@@ -95,7 +95,10 @@ def to_postgres(context: Context, root: Path, keys: Keys, target: Target, progre
 
 
 def to_folder(root: Path, keys: Keys, target: Target) -> Moved:
-    """Carries the Home at a place to the folder `root`, which may not be there yet. The rows stay as they are."""
+    """Carries the Home at a place to the folder `root`, which may not be there yet. The rows stay as they are.
+
+    Who writes in it meanwhile waits, and is refused when it takes long. Errors: see `to_postgres`.
+    """
     place = find_place(target.store, target.place)
     if place is None or place.state != READY:
         raise InvalidInput("There is no such Home in PostgreSQL.", remedy="Name its tenant and its project.")
@@ -104,22 +107,22 @@ def to_folder(root: Path, keys: Keys, target: Target) -> Moved:
     store, coming = target.of(place.home), root.with_name(f"{root.name}{_COMING}")
     if coming.exists():
         shutil.rmtree(coming)  # of a run that was killed
-    with store.reading() as cursor:
-        state = store.state(cursor)
+    with store.writing() as cursor:
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        state = store.state(cursor, hold=True)
         layout = fill(store, cursor, state, coming)
         query = "SELECT name, map FROM memory_erasures WHERE home = %s"
         maps = dict(cursor.execute(query, (store.home,)).fetchall())
-    check_out(layout, place.replica, place.suffix, maps)
-    names = _reachable(layout, list(state.refs.values()))
-    _compare(layout, state.refs, names)
-    _carry_keys(target.keys, keys, place.id)
-    for path in sorted(coming.rglob("*")):
-        if not path.is_symlink():
-            sync_path(path)
-    if store.look().refs != state.refs:
-        raise HomeBusy("Somebody writes in the Home.", remedy="Stop every node, and move it again.")
-    coming.rename(root)
-    sync_path(root.parent)
+        check_out(layout, place.replica, place.suffix, maps)
+        names = _reachable(layout, list(state.refs.values()))
+        _compare(layout, state.refs, names)
+        _carry_keys(target.keys, keys, place.id)
+        for path in sorted(coming.rglob("*")):
+            if not path.is_symlink():
+                sync_path(path)
+        coming.rename(root)
+        sync_path(root.parent)
     return Moved(len(names), len(names))
 
 

@@ -15,6 +15,7 @@ from memoranda.context import Context
 from memoranda.errors import IndexBusy
 from memoranda.home.draft import Change, Draft
 from memoranda.index import catalog, journal_mode
+from memoranda.index.recipe import Manifest
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.space import Space
@@ -153,3 +154,21 @@ def test_one_that_is_deleted_in_the_middle_is_made_again(
         home.indexes.catch_up()
         assert deleted
         assert [item.text for item in recall(context, space, "pilot").items] == ["The pilot is Maud."]
+
+
+def test_one_that_is_being_deleted_while_it_is_written_is_made_again(
+    context: Context, kept: Path, opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, deleted = Manifest.write, []
+
+    def deletes(self: Manifest, directory: Path) -> None:
+        if len(deleted) < 2:
+            deleted.append(directory)
+            shutil.rmtree(kept / ".memoranda")
+        write(self, directory)
+
+    shutil.rmtree(kept / ".memoranda")
+    monkeypatch.setattr(Manifest, "write", deletes)
+    with opening(context) as space:
+        assert [item.text for item in recall(context, space, "ferry").items] == ["The ferry leaves at six."]
+    assert len(deleted) == 2

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memoranda.index.limited import LimitedCatalog
 
 T = TypeVar("T")
+_DELETIONS = 4  # of `.memoranda/` that may come in between one after the other
 _WORTHWHILE = 2048  # documents that are embedded ahead together, so that they make whole chunks
 REBUILDING = "rebuilding"  # the directory of `.memoranda/` in which the indexes are made again
 _TOGETHER = 16  # documents that writers leave to whoever asks next; more, and the next writer takes them in
@@ -279,17 +280,25 @@ class Indexes:
         A damaged index is made again. IndexBusy, Unavailable: nothing is thrown away because it cannot be used now.
         """
         with self.lock:
-            self._reopen_if_deleted()
-            try:
-                with named_errors("An index"):
-                    return self._bring(seen, content)
-            except IndexDamaged as error:
-                self.discard(error)
-                return self._bring()
-            except Unavailable:
-                if not self._reopen_if_deleted():
-                    raise
-                return self._bring()  # it was deleted under our hands, by an erasing or a person
+            for _ in range(_DELETIONS):
+                try:
+                    return self._caught_up(seen, content)
+                except FileNotFoundError:  # somebody is deleting `.memoranda/` just now
+                    self._close()
+            return self._caught_up(seen, content)
+
+    def _caught_up(self, seen: Snapshot | None, content: bool) -> Snapshot:
+        self._reopen_if_deleted()
+        try:
+            with named_errors("An index"):
+                return self._bring(seen, content)
+        except IndexDamaged as error:
+            self.discard(error)
+            return self._bring()
+        except Unavailable:
+            if not self._reopen_if_deleted():
+                raise
+            return self._bring()  # it was deleted under our hands, by an erasing or a person
 
     def claimed(self, upto: str) -> None:
         """See `Catalog.claimed`. No index goes by that: what was up to date stays so."""

@@ -10,7 +10,9 @@ import pytest
 from home.test_nodes import Node, nodes
 from memoranda.context import Context
 from memoranda.engines.contract import RememberRequest, UpdateRequest
-from memoranda.home.postgres.places import make_place, sights
+from memoranda.home.objects import object_id
+from memoranda.home.postgres.heads import put_heads, read_heads
+from memoranda.home.postgres.places import make_place, places, sights
 from memoranda.home.postgres.store import PostgresStore
 from memoranda.state import postgres as state
 from tests.conftest import Clock
@@ -117,3 +119,21 @@ def test_a_place_with_any_name_is_no_sql(nodes: tuple[Node, Node], context: Cont
         made = make_place(store, context, name, "other")
         assert {place: sight.place for place, sight in sights(store, [name, "project:web"]).items()}[name] == made
     assert list(sights(store, ["project:web"])) == ["project:web"]
+
+
+def test_the_words_of_few_notes_are_read_by_their_keys_however_many_there_are(nodes: tuple[Node, Node]) -> None:
+    one, _ = nodes
+    one.remember("The harbour has seven gates.")
+    (place,) = places(PostgresStore(one.database, "acme", 0))
+    store = PostgresStore(one.database, "acme", place.home)
+    files = {f"memory/notes/{n}.md": (object_id("blob", b"%d" % n), b"%d" % n) for n in range(3000)}
+    with store.writing() as cursor:
+        put_heads(cursor, place.home, files)
+    asked = [blob for blob, _ in files.values()][1000:1008]
+    assert sorted(read_heads(store, asked).values()) == [b"%d" % n for n in range(1000, 1008)]
+    told: list[str] = []
+    before = store.ask
+    store.ask = lambda query: told.append(query) or before(query)  # type: ignore[method-assign, func-returns-value]
+    read_heads(store, asked)
+    plan = "\n".join(row[0] for row in before(f"EXPLAIN (ANALYZE) {told[0]}"))
+    assert "memory_heads_blob" in plan and "Rows Removed" not in plan

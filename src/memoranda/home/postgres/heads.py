@@ -16,6 +16,13 @@ FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[]) AS given(path, blob, content)
 ON CONFLICT (tenant, home, path) DO UPDATE SET blob = excluded.blob, content = excluded.content
 """
 
+# One after the other by the key: the planner, which knows nothing of the rows, would read every head of the Home.
+_READ = """
+SELECT found.blob, found.content FROM (VALUES {names}) AS wanted (blob) CROSS JOIN LATERAL (
+  SELECT blob, content FROM memory_heads WHERE home = {home} AND blob = wanted.blob LIMIT 1 OFFSET 0
+) AS found
+"""
+
 
 def keep_heads(
     cursor: Cursor, home: int, records: Sequence[Record], ours: Ours, objects: Mapping[str, GitObject]
@@ -43,8 +50,8 @@ def put_heads(cursor: Cursor, home: int, now: Mapping[str, tuple[str, bytes] | N
 
 def read_heads(store: PostgresStore, blobs: Iterable[str]) -> dict[str, bytes]:
     """blob -> bytes of these, as far as they are the head of a note that the tenant may see."""
-    names = ", ".join(f"'\\x{bytes.fromhex(blob).hex()}'" for blob in dict.fromkeys(blobs))
-    rows = store.ask(f"SELECT blob, content FROM memory_heads WHERE home = {int(store.home)} AND blob IN ({names})")
+    names = ", ".join(f"('\\x{bytes.fromhex(blob).hex()}'::bytea)" for blob in dict.fromkeys(blobs))
+    rows = store.ask(_READ.format(names=names, home=int(store.home)))
     return {blob.hex(): content for blob, content in rows}
 
 

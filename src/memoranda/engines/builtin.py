@@ -167,11 +167,12 @@ class Builtin:
         places = {**places_of(where), text: place}
         with self._reading(context, where, places, write=home_of(place.scope)) as (own, space):
             home = space.one()
-            home.refresh(own, content=False)
+            if new.supersedes or self._homes.shelf.isolation == "logical":
+                home.refresh(own, content=False)  # in folders somebody may have edited; else what others wrote is heard
             for item_id in new.supersedes:
                 in_place(home, item_id, text)
             done = remembering.remember(own, space, _new_note(new, place.scope))
-            return self._written(own, home, done.id, places)
+            return self._written(own, home, done.id, places, fresh=True)
 
     def update(
         self, context: Context, where: OperationContext, item_id: str, change: UpdateRequest, *, if_match: str | None,
@@ -190,7 +191,7 @@ class Builtin:
                 done = remembering.update(own, space, head.id, change.content, changes=kept, seen=seen)
             except ChainConflict as error:
                 raise changed(error) if if_match is not None else error from None
-            return self._written(own, home, done.id, places)
+            return self._written(own, home, done.id, places, fresh=True)
 
     def forget(self, context: Context, where: OperationContext, item_id: str, *, if_match: str | None) -> Gone:
         places = places_of(where)
@@ -362,10 +363,20 @@ class Builtin:
                 why=f"The disk answers: {error.strerror or 'an error'}.",
             ) from error
 
-    def _written(self, own: Context, home: OpenHome, item_id: str, places: Mapping[str, Place]) -> Item:
-        home.indexes.catch_up(content=False)
-        with home.indexes.lock:
-            row = next(iter(home.indexes.catalog.by_id(item_id)), None)
+    def _written(
+        self, own: Context, home: OpenHome, item_id: str, places: Mapping[str, Place], *, fresh: bool = False
+    ) -> Item:
+        """What was written; with `fresh`, a note of its own that another thread may have taken in with its own."""
+
+        def taken_in() -> NoteRow | None:
+            with home.indexes.lock:
+                row = next(iter(home.indexes.catalog.by_id(item_id)), None) if fresh else None
+                if row is None:
+                    home.indexes.catch_up(content=False)
+                    row = next(iter(home.indexes.catalog.by_id(item_id)), None)
+                return row
+
+        row = home.indexes.mending(taken_in)
         if row is None:
             raise missing()  # somebody has forgotten it in the same moment
         return self._item(home, row, places, own.now())

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from sqlalchemy import func, select, text
+from sqlalchemy.engine import Connection
 
 from memoranda.context import Context
 from memoranda.errors import ComponentUnavailable
 from memoranda.governance.audit import Audit, AuditEvent
 from memoranda.governance.verifying import verify
 from memoranda.home.keys import Keys
-from memoranda.state import tables
+from memoranda.state import postgres, tables
 from memoranda.state.database import Database
 from memoranda.state.opening import open_database
 from memoranda.state.postgres import PostgresDatabase
@@ -115,6 +116,29 @@ def test_a_server_that_stands_still_is_given_up(db: Database, urls: Urls) -> Non
         finally:
             os.kill(backend, signal.SIGCONT)
     _freeze(db)
+    assert _count(db) == 1
+
+
+def test_a_server_that_stands_still_while_it_commits_may_have_written(
+    db: Database, urls: Urls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the word to commit, and does so when it goes on: nobody may be told that nothing was changed."""
+    real, stopped = postgres._run, list[int]()
+
+    def run(connection: Connection, said: str) -> None:
+        if said.startswith("COMMIT") and not stopped:
+            stopped.append(int(connection.execute(text("SELECT pg_backend_pid()")).scalar_one()))
+            os.kill(stopped[0], signal.SIGSTOP)
+        real(connection, said)
+
+    monkeypatch.setattr(postgres, "_run", run)
+    try:
+        with pytest.raises(ComponentUnavailable, match="not known"):
+            _freeze(db)
+    finally:
+        os.kill(stopped[0], signal.SIGCONT)
+    with connect(urls.superuser) as other, other.transaction():
+        other.execute("LOCK TABLE memoranda.freezes")  # until it has ended
     assert _count(db) == 1
 
 

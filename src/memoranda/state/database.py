@@ -122,13 +122,22 @@ def translated() -> Iterator[None]:
         raise unavailable(error) from error
 
 
-def unavailable(error: Exception) -> ComponentUnavailable:
+def unavailable(error: BaseException) -> ComponentUnavailable:
     """What a driver's error means for whoever wanted something of the state."""
     driver = getattr(error, "orig", None) or error
     return ComponentUnavailable(
         "The service's state cannot be read or written.",
         why=f"The database reports {type(driver).__name__}.",
         remedy="Nothing was changed; try again, and look at the database's disk and locks if it stays so.",
+    )
+
+
+def not_known() -> ComponentUnavailable:
+    """For a change whose end the database did not confirm: it had been told to commit."""
+    return ComponentUnavailable(
+        "It is not known whether this was written.",
+        why="The database went away while it was being committed.",
+        remedy="Look for it before you repeat it.",
     )
 
 

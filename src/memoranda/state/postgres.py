@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from memoranda.errors import ConfigRefused
-from memoranda.state.database import Database, refused, translated, unavailable
+from memoranda.state.database import Database, not_known, refused, translated, unavailable
 from memoranda.state.isolation import SCHEMA, check_role, grant, key_of, proof, register, service_of
 from memoranda.state.migrating import understood, upgrade, version
 from memoranda.state.tables import HEAD, PLATFORM
@@ -150,7 +150,12 @@ class PostgresDatabase(Database):
                 connection.rollback()
                 raise
             if connection.in_transaction():
-                _run(connection, f"COMMIT; {_FORGET}")  # one message less to wait for
+                try:
+                    _run(connection, f"COMMIT; {_FORGET}")  # one message less to wait for
+                except DBAPIError as error:
+                    if error.connection_invalidated and beginning != _READ:
+                        raise not_known() from error
+                    raise
                 connection.connection.info[_FORGOTTEN] = True
             connection.commit()
 

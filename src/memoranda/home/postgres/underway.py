@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 
-from memoranda.errors import ComponentUnavailable, MemorandaError
+from memoranda.errors import MemorandaError
 from memoranda.home.draft import Appending, Change, Draft
 from memoranda.home.groups import Group, Position
 from memoranda.home.ledger import Pen
@@ -16,6 +16,7 @@ from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State
 from memoranda.home.record import FileChange, Record
 from memoranda.home.store import LEDGER_REF
 from memoranda.home.writer import record_of
+from memoranda.state.database import not_known, unavailable
 from memoranda.values import dataclass, field
 
 
@@ -160,10 +161,7 @@ def outcome(store: PostgresStore, error: BaseException, ledger: str | None) -> B
         with store.writing() as cursor:
             store.state(cursor, hold=True)
             with store.within(cursor):
-                return None if store.get_all([ledger])[0] is not None else error
+                written = store.get_all([ledger])[0] is not None
+                return None if written else unavailable(error.__cause__ or error)
     except MemorandaError:
-        return ComponentUnavailable(
-            "It is not known whether this was written.",
-            why="The database went away while it was being committed.",
-            remedy="Look for it before you repeat it.",
-        )
+        return not_known()

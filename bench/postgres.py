@@ -45,6 +45,7 @@ from memoranda.engines.homes import Homes
 from memoranda.engines.shelves import DiskShelf, PostgresShelf, carry
 from memoranda.operations.importing import import_folder
 from memoranda.state.opening import open_database
+from memoranda.state.postgres import upgrade_as_owner
 from tests.postgres import Server, Urls, connect, fresh, name_folder, stop_server
 
 TITLE = "postgresql: Homes of many nodes, beside folders and rows alone"
@@ -118,7 +119,9 @@ def _filled(server: Server, size: int) -> tuple[Urls, Path]:
     folder = _FOLDER / f"filled-{size}"
     done = folder / "urls.json"
     if done.exists():
-        return Urls(*json.loads(done.read_text())), folder
+        urls = Urls(*json.loads(done.read_text()))
+        upgrade_as_owner(urls.owner, urls.service)
+        return urls, folder
     discard(folder)
     files = folder / "files"
     tell(f"making a Home of {size:,} notes in a folder, and moving it to PostgreSQL")

@@ -9,7 +9,7 @@ import pytest
 
 from home.test_nodes import Node, nodes
 from memoranda.context import Context
-from memoranda.engines.contract import RememberRequest, UpdateRequest
+from memoranda.engines.contract import RecallRequest, RememberRequest, UpdateRequest
 from memoranda.home.objects import object_id
 from memoranda.home.postgres.heads import put_heads, read_heads
 from memoranda.home.postgres.places import make_place, places, sights
@@ -137,3 +137,21 @@ def test_the_words_of_few_notes_are_read_by_their_keys_however_many_there_are(no
     read_heads(store, asked)
     plan = "\n".join(row[0] for row in before(f"EXPLAIN (ANALYZE) {told[0]}"))
     assert "memory_heads_blob" in plan and "Rows Removed" not in plan
+
+
+def test_what_a_reader_is_told_to_be_searched_is_what_there_is_counted_anew(nodes: tuple[Node, Node]) -> None:
+    one, two = nodes
+    notes: list[str] = []
+    for n in range(12):
+        who = asking(writes="user", user=("ana", "zoe")[n % 2])
+        notes.append(one.engine.remember(one.context, who, RememberRequest(content=f"Gate {n} is open.")).id)
+        if n % 5 == 4:
+            one.engine.forget(one.context, who, notes[-3], if_match=None)
+        if n % 4 == 3:
+            one.engine.update(one.context, who, notes[-1], UpdateRequest(content=f"Gate {n} is shut."), if_match=None)
+        found = two.engine.recall(two.context, asking(), RecallRequest(query="Which gate is open?"))
+        with two.homes.reading(two.context, "acme", "web", ['user {"user": "ana"}']) as space:
+            catalog = space.homes()[0].indexes.catalog
+            held = catalog.totals().notes
+            catalog.forget()
+            assert found.coverage.searched == held == catalog.totals().notes

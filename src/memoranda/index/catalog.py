@@ -53,6 +53,8 @@ _MOST_SAID = 8192  # the same of entries of journals, by key and by place
 class Catalog:
     """The open catalog of one Home. One thread at a time."""
 
+    limited = False  # whether it shows a reader's part
+
     def __init__(self, connection: sqlite3.Connection, directory: Path) -> None:
         self.db = connection
         self.directory = directory
@@ -66,7 +68,7 @@ class Catalog:
         """Lets go of every answer that is kept at hand."""
         self._settled: tuple[int, int] | None = None
         self.reviewed: tuple[object, object] | None = None  # kept by `trust.edited`, with its mark
-        self._counting = Counting(self.db)
+        self._counting = Counting(self.db, by_ledger=self.limited)
         self._totals: tuple[tuple[int, int], Totals] | None = None
         self._fed: tuple[str | None, int] | None = None  # up to where `_turned` has heard the feed
         self._rows: Kept[str, list[tuple[Any, ...]]] = Kept(self.db, _MOST_BRIEFS, self._turned)

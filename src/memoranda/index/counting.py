@@ -6,29 +6,38 @@ import sqlite3
 from collections import Counter
 from typing import NamedTuple
 
+from memoranda.index.among import among
+
 _MOST = 256  # what came since the last time; more is counted anew
 
 _PLACE = (
-    "SELECT (SELECT value FROM state WHERE name = 'identity'), (SELECT coalesce(max(row), 0) FROM notes),"
-    " (SELECT coalesce(max(row), 0) FROM entries), (SELECT coalesce(max(n), 0) FROM feed)"
+    "SELECT (SELECT value FROM state WHERE name = 'identity'), (SELECT coalesce(max(row), 0) FROM main.notes),"
+    " (SELECT coalesce(max(row), 0) FROM main.entries), (SELECT coalesce(max(n), 0) FROM feed),"
+    " (SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM state WHERE name = 'told')"
 )
 _ALL = "SELECT (SELECT count(*) FROM notes WHERE live = 1), (SELECT count(*) FROM entries)"
 
 
 class _Place(NamedTuple):
-    """How far a catalog is: its identity, its last rows of notes and of entries, the end of its feed."""
+    """How far a catalog is: its identity, its last rows of notes and of entries, the end of its feed, and how many
+    lines about something the ledger has told it (`testimony.take_in`)."""
 
     identity: str | None
     note: int
     entry: int
     feed: int
+    told: int
 
 
 class Counting:
-    """Counts the live notes and the entries of one catalog."""
+    """Counts the live notes and the entries of one catalog.
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    With `by_ledger` the tables are views that show what the ledger vouches for: a line about something old may turn it.
+    """
+
+    def __init__(self, db: sqlite3.Connection, *, by_ledger: bool = False) -> None:
         self._db = db
+        self._by_ledger = by_ledger
         self._held: tuple[_Place, int, int] | None = None
 
     def now(self) -> tuple[int, int]:
@@ -60,9 +69,16 @@ class Counting:
             return None
         if not 0 <= place.feed - held.feed <= _MOST:
             return None
-        notes = self._db.execute("SELECT key, live FROM notes WHERE row > ?", (held.note,)).fetchall()
-        entries = self._db.execute("SELECT key, 1 FROM entries WHERE row > ?", (held.entry,)).fetchall()
+        notes = self._db.execute("SELECT key, live, blob FROM main.notes WHERE row > ?", (held.note,)).fetchall()
+        entries = self._db.execute("SELECT key, 1, about FROM main.entries WHERE row > ?", (held.entry,)).fetchall()
         told = self._db.execute("SELECT key, live FROM feed WHERE n > ?", (held.feed,))
-        if Counter(told) != Counter([*notes, *entries]) or not all(live == 1 for _, live in notes):
+        rows = [*notes, *entries]
+        if Counter(told) != Counter(row[:2] for row in rows) or not all(row[1] == 1 for row in notes):
             return None
-        return len(notes), len(entries)
+        if not self._by_ledger:
+            return len(notes), len(entries)
+        about = among(self._db, "SELECT about FROM main.ledger WHERE about IN (?*)", {row[2] for row in rows})
+        if place.told - held.told != len(list(about)):
+            return None  # or the ledger speaks of something else
+        shown = self._db.execute("SELECT row FROM notes WHERE row > ? AND live = 1", (held.note,)).fetchall()
+        return len(shown), len(self._db.execute("SELECT row FROM entries WHERE row > ?", (held.entry,)).fetchall())

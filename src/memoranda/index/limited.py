@@ -30,6 +30,8 @@ CREATE TEMP VIEW refused AS SELECT * FROM main.refused WHERE 0;
 class LimitedCatalog(Catalog):
     """The catalog as a reader has it. One reader at a time, who says which places are his before he asks."""
 
+    limited = True
+
     def __init__(self, connection: sqlite3.Connection, whole: Catalog) -> None:
         super().__init__(connection, whole.directory)
         self._whole = whole

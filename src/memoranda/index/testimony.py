@@ -264,7 +264,9 @@ class Line:
 
 
 def take_in(db: sqlite3.Connection, lines: Iterable[Line]) -> None:
-    """Writes what the lines say into the tables; saying it again changes nothing."""
+    """Writes what the lines say into the tables; saying it again changes nothing. How many rows of `ledger` came of it
+    or changed is added to the state `told`."""
+    told = 0
     for line in lines:
         kind = line.fields.get("kind")
         if kind == "session":
@@ -276,17 +278,23 @@ def take_in(db: sqlite3.Connection, lines: Iterable[Line]) -> None:
         elif kind == "hold":
             withheld.take_hold(db, line.fields, line.name, line.vouched)
         else:
-            _wrote(db, line)
+            told += _wrote(db, line)
+    if told:
+        db.execute(
+            "INSERT INTO state VALUES ('told', ?) ON CONFLICT (name)"
+            " DO UPDATE SET value = CAST(value AS INTEGER) + excluded.value",
+            (told,),
+        )
 
 
-def _wrote(db: sqlite3.Connection, line: Line) -> None:
+def _wrote(db: sqlite3.Connection, line: Line) -> int:
     fields = line.fields
     common = (text_in(fields, "session"), text_in(fields, "agent"), text_in(fields, "user"), text_in(fields, "origin"))
     told = (str(fields.get("kind")), instant_in(fields.get("at")), *common, json.dumps(taint_of(fields)))
     rows = [(about, *told, text_in(fields, "op"), line.vouched, text_in(fields, "key")) for about in _abouts(fields)]
     # The earliest line about some bytes counts: who wrote the same text again later is not its author. A line that is
     # vouched for beats one that is not, whatever time that one claims. Taint is what all of them say together.
-    db.executemany(
+    done = db.executemany(
         "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (about) DO UPDATE SET"
         " kind = excluded.kind, at = excluded.at, session = excluded.session, agent = excluded.agent,"
         " user = excluded.user, origin = excluded.origin, op = excluded.op,"
@@ -302,6 +310,7 @@ def _wrote(db: sqlite3.Connection, line: Line) -> None:
             fresh = [root for root in taint if json.dumps(root, sort_keys=True) not in there]
             if fresh:
                 db.execute("UPDATE ledger SET taint = ? WHERE about = ?", (json.dumps(known + fresh), about))
+    return done.rowcount
 
 
 def _session(db: sqlite3.Connection, line: Line) -> None:

@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,6 +33,7 @@ from bench._common import (
     Line,
     Options,
     at_most,
+    blocks,
     elapsed,
     median,
     percentile,
@@ -198,32 +199,25 @@ def _area(ones: list[float], others: list[float]) -> float:
 
 
 def _recall(data: Path, size: int, options: Options) -> Iterator[Line]:
-    asked = questions(400)
-    token = (data / "acme.token").read_text()
-    with Homes(data / "homes", Context()) as homes:
-        engine = Builtin(homes)
+    """Fifty over HTTP, fifty in process, in turns, so that a moment in which the machine is slow is slow for both."""
+    asked, token = questions(400), (data / "acme.token").read_text()
+    with Homes(data / "homes", Context()) as homes, _serving("memoranda", data) as port:
+        engine, connection = Builtin(homes), http.client.HTTPConnection("127.0.0.1", port)
 
         def inside(n: int) -> None:
             engine.recall(Context(), _where("acme"), RecallRequest(query=asked[n % len(asked)], top_k=8))
 
-        alone = _timed(inside, options.samples(400))
-    with _serving("memoranda", data) as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port)
-        over = _timed(lambda n: _ask(connection, "service", token, asked[n % len(asked)]), options.samples(400))
+        def outside(n: int) -> None:
+            _ask(connection, "service", token, asked[n % len(asked)])
+
+        for n in range(20):
+            inside(n)
+            outside(n)
+        over, alone = blocks(outside, inside, options.samples(400))
     more = median(over) - median(alone)
     yield at_most(f"recall over HTTP at {size:,}: more than in process, p50", more, 2.5, "ms")
     yield Line("  over HTTP p50", median(over), "ms", "in process", median(alone), median(over) / median(alone))
     yield Line("  over HTTP p95", percentile(over, 95), "ms", "in process", percentile(alone, 95))
-
-
-def _timed(work: Callable[[int], object], times: int) -> list[float]:
-    found = []
-    for n in range(-20, times):
-        started = time.perf_counter()
-        work(n)
-        if n >= 0:
-            found.append((time.perf_counter() - started) * 1000)
-    return found
 
 
 def _throughput(data: Path, size: int, options: Options) -> Iterator[Line]:

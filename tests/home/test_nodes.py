@@ -163,11 +163,13 @@ from pathlib import Path
 from memoranda.context import Context
 from memoranda.errors import MemorandaError
 from memoranda.engines.contract import RememberRequest, UpdateRequest
+from tests.engines.asking import asking
 from tests.home.test_nodes import Node, WHERE
 url, folder, seed = sys.argv[1:]
 rng = random.Random(int(seed))
 node = Node(url, Path(folder), Context(user="ana", agent="cleo"))
 mine = []
+OWN = asking(agent=f"worker-{seed}", writes="agent", reads=("agent",))
 def say(*told):
     sys.stdout.write(json.dumps(told) + "\\n"); sys.stdout.flush()
 say("ready")
@@ -180,7 +182,14 @@ while True:
         if way < 0.6 or not mine:
             note = node.remember(text)
             mine.append(note); say("wrote", note, text)
-        elif way < 0.85:
+        elif way < 0.7:
+            for more in range(2):
+                node.engine.remember(node.context, OWN, RememberRequest(content=f"{text} Part {more} is purged."))
+            say("purges")
+            done = node.engine.purge(node.context, OWN)
+            assert done.removed >= 2
+            say("purged", text)
+        elif way < 0.88:
             note = rng.choice(mine); mine.remove(note)
             say("leaves", note)
             done = node.engine.update(node.context, WHERE, note, UpdateRequest(content=text), if_match=None).id
@@ -206,6 +215,7 @@ class Worker:
         )
         self.written: dict[str, str] = {}
         self.gone: set[str] = set()
+        self.purged: set[str] = set()  # words that nobody may hold any more
         self.open: set[str] = set()  # of which it is not known what became of them
         self.refused: list[str] = []
         self.count = 0
@@ -225,6 +235,8 @@ class Worker:
             elif what == "forgot":
                 self.gone.add(told[0])
                 self.open.clear()
+            elif what == "purged":
+                self.purged.add(told[0])
             elif what == "refused":
                 self.refused.append(told[0])
             self.count += 1
@@ -270,6 +282,9 @@ def test_a_node_is_killed_at_any_moment_and_nothing_acknowledged_is_lost(
         rows_are_one_history(node.database, tmp_path)
         with connect(postgres.superuser) as connection:
             heads = connection.execute("SELECT path, blob, content FROM memoranda.memory_heads").fetchall()
+        purged = {text.encode() for worker in ended for text in worker.purged}
+        assert purged or KILLS < 50
+        assert not [content for _, _, content in heads if any(text + b" Part" in content for text in purged)]
         assert all(object_id("blob", content) == blob.hex() for _, blob, content in heads)
         with node.homes.whole("acme", "web") as home:
             assert home is not None

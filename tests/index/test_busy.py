@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from memoranda.errors import IndexBusy
 from memoranda.home.draft import Change, Draft
 from memoranda.index import catalog, journal_mode
 from memoranda.index.recipe import Manifest
+from memoranda.index.rows import Shown
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.space import Space
@@ -172,3 +173,22 @@ def test_one_that_is_being_deleted_while_it_is_written_is_made_again(
     with opening(context) as space:
         assert [item.text for item in recall(context, space, "ferry").items] == ["The ferry leaves at six."]
     assert len(deleted) == 2
+
+
+def test_a_question_is_answered_from_one_moment(
+    context: Context, kept: Path, opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two of its looks at the catalog, another process takes the rows away that the first one has named."""
+    shown, gone = catalog.Catalog.shown, []
+
+    def goes(self: catalog.Catalog, numbers: Sequence[int]) -> Mapping[int, Shown]:
+        if not gone:
+            gone.append(numbers)
+            with held(the_file(kept, FILES[0])) as other:
+                other.execute("DELETE FROM notes")
+        return shown(self, numbers)
+
+    monkeypatch.setattr(catalog.Catalog, "shown", goes)
+    with opening(context) as space:
+        assert [item.text for item in recall(context, space, "ferry").items] == ["The ferry leaves at six."]
+    assert gone

@@ -131,6 +131,18 @@ class Catalog:
     def close(self) -> None:
         self.db.close()
 
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """All that is read inside is of one moment: rows do not go between two looks, whatever others write."""
+        inside = self.db.in_transaction
+        if not inside:
+            self.db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if not inside and self.db.in_transaction:
+                self.db.execute("COMMIT")
+
     def check(self) -> None:
         """Reads everything. Raises IndexDamaged when the file does not hold together."""
         with named_errors(WHAT):

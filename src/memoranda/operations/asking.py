@@ -44,7 +44,7 @@ def recall_home(
         home.indexes.foresee(read_question(wanted.text, wanted.now).text, recipe)
 
     def ask() -> Answer:
-        with home.indexes.trying(recipe):
+        with home.indexes.trying(recipe), home.indexes.catalog.steady():
             return find(home.indexes, home.name, wanted)
 
     return home.indexes.mending(ask)

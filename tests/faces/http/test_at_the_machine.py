@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from memoranda.context import Context
+from memoranda.engines.contract import OperationContext, Place, RememberRequest
 from memoranda.faces.cli import main
+from memoranda.service.opening import open_desk
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +65,22 @@ def test_an_id_may_stand_before_and_after_the_options(capsys: pytest.CaptureFixt
         assert f"{token}" in (told := admin("token", "list", *where)) and "revoked_at" in told
     assert main(["admin", "token", "revoke", "--tenant", "acme", "--data", data]) == 2
     assert main(["admin", "token", "revoke", "one", "two", "--tenant", "acme", "--data", data]) == 2
+
+
+def test_what_is_held_in_a_tenant_is_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = tmp_path / "service"
+    for words in (
+        ("tenant", "add", "acme"), ("user", "add", "ana", "--tenant", "acme"),
+        ("agent", "add", "cleo", "--tenant", "acme", "--project", "shop", "--owner", "ana"),
+    ):  # fmt: skip
+        assert main(["admin", *words, "--data", str(data)]) == 0
+    with closing(open_desk(Context(), data)) as desk:
+        place = Place(scope="user", owner="ana")
+        where = OperationContext(tenant="acme", project="shop", user="ana", agent="cleo", writes=place)
+        held = desk.builtin.remember(Context(), where, RememberRequest(content="A zebra.", legal_hold=True)).id
+        desk.builtin.remember(Context(), where, RememberRequest(content="A gnu."))
+    capsys.readouterr()
+    assert main(["admin", "hold", "list", "--tenant", "acme", "--data", str(data)]) == 0
+    assert capsys.readouterr().out.split() == [held, "engine=builtin", "project=shop", "scope=user", "owner=ana"]
+    assert main(["admin", "hold", "list", "--data", str(data)]) == 2
+    assert "--tenant" in capsys.readouterr().err

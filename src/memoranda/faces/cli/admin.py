@@ -167,8 +167,11 @@ def _related(desk: Desk, caller: Caller, args: argparse.Namespace) -> Sequence[M
     return [{"id": one.user, "relation": one.relation} for one in admin.relations(desk, caller, args.id)]
 
 
-def _holds(desk: Desk, caller: Caller, _args: argparse.Namespace) -> Sequence[Mapping[str, Any]]:
+def _holds(desk: Desk, caller: Caller, args: argparse.Namespace) -> Sequence[Mapping[str, Any]]:
     from memoranda.service import standing
+
+    if not args.tenant:
+        raise usage_error("What is held is a tenant's.", "Name it with --tenant.")
 
     found: list[Mapping[str, Any]] = []
     cursor: str | None = None

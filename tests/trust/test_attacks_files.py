@@ -148,6 +148,22 @@ def test_memory_md_as_a_link_writes_nowhere_else(stage: Stage) -> None:
     assert not memory.is_symlink() and "old account" in memory.read_text()
 
 
+def test_a_link_in_the_place_of_the_indexes_leads_into_no_other_home(stage: Stage) -> None:
+    """A clone brings a link to where another Home's indexes lie: neither is written nor read there."""
+    stage.reviewed("Invoices go to the old account.")
+    stage.recall("invoices account")
+    stage.close()
+    cache, elsewhere = stage.root / ".memoranda", stage.folder / "elsewhere"
+    cache.rename(elsewhere)
+    before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()}
+    cache.symlink_to(elsewhere)
+    stage.restart()
+    assert [item.trust for item in stage.recall("invoices account").items] == ["reviewed"]
+    stage.close()
+    assert {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()} == before
+    assert cache.is_dir() and not cache.is_symlink()
+
+
 def test_words_put_into_a_journal_under_the_id_of_an_entry(stage: Stage) -> None:
     from memoranda.operations.journaling import Turn, append
 

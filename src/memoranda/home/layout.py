@@ -62,7 +62,21 @@ def layout_of(root: Path) -> Layout:
     pointer = git_dir / "commondir"
     if pointer.exists():
         common = (git_dir / pointer.read_text(encoding="utf-8").strip()).resolve()
-    return Layout(root, git_dir, common)
+    layout = Layout(root, git_dir, common)
+    if layout.cache.is_symlink():
+        _unlink_cache(layout.cache)
+    return layout
+
+
+def _unlink_cache(cache: Path) -> None:
+    """A commit can bring a link: into another Home's `.memoranda/`, or to where our files are in somebody's way."""
+    try:
+        cache.unlink(missing_ok=True)
+    except OSError as error:
+        raise HomeDamaged(
+            f"{cache} is a link, and cannot be taken away: {error.strerror}.",
+            remedy="Remove it; what lay there is made again.",
+        ) from error
 
 
 def make_cache(cache: Path) -> None:

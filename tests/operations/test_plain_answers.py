@@ -10,7 +10,7 @@ import pytest
 from conftest import Clock
 
 from memoranda.context import Context
-from memoranda.errors import ConfirmationRequired, Erased, InvalidPath, NotFound
+from memoranda.errors import ConfirmationRequired, Erased, InvalidPath, NotFound, UnknownNote
 from memoranda.operations.doctor import doctor
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.journaling import Turn, append
@@ -150,3 +150,13 @@ def test_the_id_of_what_is_gone_says_when_it_went(
             read(who, space, said.id)
     with pytest.raises(NotFound, match="no note or entry"):
         read(context, space, "mem_nothing1")
+
+
+def test_a_note_from_an_editor_can_be_updated_at_once(context: Context, space: Space, home: Path) -> None:
+    """No other call has to see it first; what nobody wrote is unknown all the same."""
+    remember(context, space, NewNote("The lamp is lit."))
+    (home / "memory/notes/hand.md").write_text("---\nid: mem_byhand\n---\nThe pier is closed.\n")
+    new = update(context, space, "mem_byhand", "The pier is open.")
+    assert new.supersedes == ("mem_byhand",)
+    with pytest.raises(UnknownNote):
+        update(context, space, "mem_nobody", "The pier is open.")

@@ -104,7 +104,7 @@ def update(
     UnknownNote, ChainConflict (the chain has two heads, or another one than was seen).
     """
     pass_guards(context, Call("update"))
-    home, head = head_of(space, note_id)
+    home, head = head_of(context, space, note_id)
     if seen is not None:
         from memoranda.operations.listing import refuse_another
 
@@ -140,11 +140,15 @@ def _told(new: NewNote) -> dict[str, Any]:
     return {name: getattr(new, name) for name in NewNote.__match_args__}
 
 
-def head_of(space: Space, note_id: str) -> tuple[OpenHome, NoteRow]:
+def head_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, NoteRow]:
     """The Home and the row of the note that holds now on this id's chain; UnknownNote, ChainConflict."""
-    from memoranda.operations.listing import the_head
+    from memoranda.operations.listing import head_at_hand, the_head
 
     found = first_found(space.homes(), lambda home: the_head(home, note_id))
+    if found is None:  # an editor may have written it, or Git have gone back behind it and left its file
+        for home in space.homes():
+            home.refresh(context)
+        found = first_found(space.homes(), lambda home: head_at_hand(home, note_id))
     if found is None:
         raise unknown_note(note_id)
     return found

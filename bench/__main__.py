@@ -24,6 +24,7 @@ ROWS = (
     "postgres",
     "engines",
     "cognee",
+    "hybrid",
     "remember",
     "sustained",
     "edit",

@@ -294,6 +294,38 @@ def test_several_places_are_asked_at_once(engine: Mem0, context: Context, server
     assert time.monotonic() - began < 7 * 0.15
 
 
+class TestAPage:
+    """A page of a list: in one call where its place holds little else, else one by one."""
+
+    def listed(self, engine: Mem0, context: Context, server: Mem0Server, limit: int) -> tuple[int, int]:
+        """How many items it showed, and how many memories were asked for one by one."""
+        server.asked.clear()
+        page = engine.list(context, asking(), scope=None, limit=limit, after=None)
+        return len(page.items), len(server.sent("GET", "/memories/"))
+
+    def test_is_read_in_one_call_or_one_by_one(self, engine: Mem0, context: Context, server: Mem0Server) -> None:
+        for n in range(24):
+            keep(engine, context, f"The office closes at {n}.")
+        assert self.listed(engine, context, server, 24) == (24, 0)
+        assert self.listed(engine, context, server, 5) == (5, 5)  # of 24: too many would come along
+        assert self.listed(engine, context, server, 6) == (6, 0)
+
+    def test_shows_the_same_whatever_comes_with_it(self, engine: Mem0, context: Context, server: Mem0Server) -> None:
+        ids = [keep(engine, context, f"The office closes at {n}.") for n in range(8)]
+        lost, taken, *_ = server.rows.values()
+        del server.rows[lost["id"]]  # somebody deleted it there
+        taken["metadata"] = {**taken["metadata"], "navin_ns": "f" * 32}  # or took it over
+        page = engine.list(context, asking(), scope=None, limit=50, after=None)
+        assert [item.id for item in page.items] == ids[:1:-1]
+
+    def test_that_is_too_long_for_one_answer_is_read_one_by_one(
+        self, engine: Mem0, context: Context, server: Mem0Server
+    ) -> None:
+        for n in range(10):
+            keep(engine, context, f"{n} " + "x" * 1_000_000)
+        assert self.listed(engine, context, server, 10) == (10, 10)
+
+
 def test_health_tells_what_is_wrong(engine: Mem0, context: Context, server: Mem0Server) -> None:
     assert engine.health(context).status == "ok"
     server.keys = {"another"}

@@ -301,7 +301,10 @@ class Target:
 
     def fail(self, why: str) -> NoReturn:
         """Raises the declared error: `why` says what was wrong with the answer."""
-        raise self._failing(
+        raise self._unusable(why)
+
+    def _unusable(self, why: str) -> Unavailable:
+        return self._failing(
             f"{self.name} gave no answer that can be used.", why=why, remedy="Check that it runs and can be reached."
         )
 
@@ -334,7 +337,9 @@ class Target:
             parts.append(part)
             size += len(part)
             if size > self._most:
-                self.fail(f"Its answer is longer than {self._most} bytes.")
+                too_long = self._unusable(f"Its answer is longer than {self._most} bytes.")
+                too_long.finished = True
+                raise too_long
         return b"".join(parts)
 
     def _unreachable(self, why: str, error: Exception) -> Unavailable:

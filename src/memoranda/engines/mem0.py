@@ -39,6 +39,7 @@ from memoranda.engines.contract import (
 from memoranda.engines.exporting import Exported, as_lines, as_zip
 from memoranda.engines.foreign import Standing, Words, as_note, readable, standings
 from memoranda.engines.looking import changed, missing
+from memoranda.engines.mem0_reading import read_each
 from memoranda.engines.mem0_removing import Removing
 from memoranda.engines.mem0_routes import MOST, Memory, Routes
 from memoranda.engines.mem0_rows import is_ours, words_of
@@ -48,7 +49,7 @@ from memoranda.engines.outside import Outside
 from memoranda.engines.provider import Lasted
 from memoranda.engines.records import Record, moment
 from memoranda.engines.ruling import Ruled
-from memoranda.engines.together import soon, together
+from memoranda.engines.together import together
 from memoranda.errors import CapabilityUnsupported, ChainConflict, Unavailable
 from memoranda.notes.times import parse_instant
 from memoranda.operations.asking import TOP
@@ -228,7 +229,7 @@ class Mem0:
         def prefixes(row: Record) -> Sequence[str]:
             return self._outside.naming.prefixes(self.instance, where.tenant, row.project or None)
 
-        read = soon([partial(self._routes.get, where.tenant, str(row.record)) for row in rows])
+        read = read_each(self._outside, self._routes, where.tenant, rows)
         pairs = [
             (row, words_of(row, memory)) if memory is not None and ours(prefixes(row), row, memory) else None
             for row, memory in zip(rows, read, strict=True)

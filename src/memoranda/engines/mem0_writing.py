@@ -299,9 +299,13 @@ class Writing:
 
 def ours(naming_prefixes: Sequence[str], row: Record, memory: Memory) -> bool:
     """Whether what Mem0 gave is the item of this row, and the row's namespace one of the caller's."""
+    return row.namespace in naming_prefixes and is_ours(row, lies_at(row), memory)
+
+
+def lies_at(row: Record) -> Named:
+    """Where the item of a row lies: at its place, or beside it where a model made memories of it."""
     named = named_of(row.namespace, row.scope, row.owner)
-    at = named if row.recalled or row.original is not None else named.beside
-    return row.namespace in naming_prefixes and is_ours(row, at, memory)
+    return named if row.recalled or row.original is not None else named.beside
 
 
 def _instant(text: str | None) -> datetime | None:

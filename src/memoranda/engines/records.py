@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import String, and_, cast, delete, or_, select, tuple_, update
+from sqlalchemy import String, and_, cast, delete, func, or_, select, tuple_, update
 from sqlalchemy.engine import Connection
 
 from memoranda.engines.contract import OperationContext, Place
@@ -285,6 +285,13 @@ class Records:
             return []
         with self._database.read(where.tenant) as connection:
             return _rows(connection, where.tenant, instance, _in(where, places), _T.state != "gone")
+
+    def number_at(self, row: Record) -> int:
+        """How many are kept in the place that this one lies in."""
+        same = [getattr(_T, name) == getattr(row, name) for name in ("tenant", "instance", "project", "scope", "owner")]
+        with self._database.read(row.tenant) as connection:
+            asked = select(func.count()).select_from(engine_items).where(*same, _T.state == "kept")
+            return int(connection.execute(asked).scalar_one())
 
     def tombstones(self, where: OperationContext, place: Place, same_hash: str) -> list[Record]:
         """What was forgotten in a place, with whichever engine, and says the same."""

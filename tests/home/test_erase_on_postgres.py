@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from home.test_nodes import WHERE, Node, rows_are_one_history
 from memoranda.context import Context
 from memoranda.engines.contract import UpdateRequest
-from memoranda.errors import Erased, Forgotten, NotFound
+from memoranda.errors import Erased, Forgotten, HomeBusy, NotFound
 from memoranda.home.objects import KINDS
+from memoranda.home.postgres import store
 from memoranda.home.postgres.rows import read_rows
 from memoranda.home.postgres.store import PostgresStore
+from memoranda.home.repository import Repository
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.space import Space
 from tests.postgres import Urls, connect
@@ -44,10 +47,10 @@ def everything_in(urls: Urls, node: Node) -> list[tuple[str, bytes]]:
                 found += [(name, value.encode()) for value in row if isinstance(value, str)]
         homes = connection.execute("SELECT home FROM memoranda.memory_homes").fetchall()
     for (home,) in homes:
-        store = PostgresStore(node.database, "acme", home)
-        with store.reading() as cursor:
+        rows_of = PostgresStore(node.database, "acme", home)
+        with rows_of.reading() as cursor:
             oids = [row[0] for row in cursor.execute("SELECT oid FROM memory_objects WHERE home = %s", (home,))]
-            rows = {row.oid: row for row in store.rows(cursor, oids)}
+            rows = {row.oid: row for row in rows_of.rows(cursor, oids)}
         objects = read_rows(rows, oids)
         assert all(item is not None and item.kind in KINDS for item in objects)
         found += [("objects", item.data) for item in objects if item is not None]
@@ -105,3 +108,34 @@ def test_an_erased_text_is_in_no_row_and_in_no_cache(postgres: Urls, tmp_path: P
     finally:
         back.close()
         one.close()
+
+
+@pytest.mark.parametrize("often", [1, 9])
+def test_who_writes_while_an_erasing_looks_waits_for_nobody_and_nothing_of_it_is_lost(
+    postgres: Urls, tmp_path: Path, context: Context, monkeypatch: pytest.MonkeyPatch, often: int
+) -> None:
+    """The erasing begins anew with what was written meanwhile; when that goes on and on, others wait for once."""
+    one, other = (Node(postgres.service, tmp_path / name, context) for name in ("one", "other"))
+    gone = one.remember(f"The vault opens with the word {WORD}.")
+    written: dict[str, str] = {}
+    look = Repository.erase
+
+    def slowly(self: Repository, *given: Any) -> Any:
+        done = look(self, *given)
+        if len(written) < often:
+            text = f"The garden has {len(written)} trees."
+            with suppress(HomeBusy):  # at last it is held
+                written[other.remember(text)] = text
+        return done
+
+    monkeypatch.setattr(Repository, "erase", slowly)
+    monkeypatch.setattr(store, "_HOLD", store._HOLD.replace("10s", "1s"))
+    with person_in(one) as (person, space):
+        done = forget(person, space, Selection(ids=(gone,)), erase=True, reason="it should not be known")
+    assert not done.found
+    assert len(written) == min(often, 3)
+    assert one.listed() == other.listed() == written
+    assert [name for name, data in everything_in(postgres, one) if WORD.encode() in data] == []
+    rows_are_one_history(one.database, tmp_path)
+    one.close()
+    other.close()

@@ -430,8 +430,7 @@ class PostgresRepository(Holding):
     ) -> Erasure:
         self.writing_allowed()
         self._shown.to = False
-        with self._turn:
-            done = erasing.erase(self.store, self, self.keys, context, blanks, reason, testimony)
+        done = erasing.erase(self.store, self, self.keys, self._turn, context, blanks, reason, testimony)
         self._now()
         return done
 

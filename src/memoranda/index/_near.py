@@ -238,7 +238,9 @@ def products(asked: Sequence[int], rows: npt.NDArray[np.int8], norms: npt.NDArra
     exact: npt.NDArray[np.floating] = rows.astype(np.float32 if rows.shape[1] <= _NARROW else np.float64)
     if (np.einsum("ij,ij->i", exact, exact).astype(np.int64) != norms).any():
         raise damaged("The vector index", "a vector is not the one that was written")
-    found: list[int] = (exact @ np.array(asked, exact.dtype)).astype(np.int64).tolist()
+    # Not by `@`: its library begins threads for this, and where the processors are busy one waits for the other for
+    # longer than a recall takes.
+    found: list[int] = np.einsum("ij,j->i", exact, np.array(asked, exact.dtype)).astype(np.int64).tolist()
     return found
 
 

@@ -7,7 +7,7 @@ the two entries on each side of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memoranda.index.lexical import Accept, Scores
 from memoranda.index.traits import QUESTION
@@ -90,9 +90,11 @@ def passage_signals(
     shares = _Shares(scores, content)
     sessions = _sessions(shares, [(every[key].session, held[key].mask & content) for key in sessions_of])
     lines: dict[tuple[str, str], dict[int, int]] = {}
-    for fact in (*around, *known.values()):
-        if (has := held.get(fact.key)) is not None:
-            lines.setdefault((fact.thread, fact.session), {})[fact.place] = has.mask << 1 | (has.traits & QUESTION != 0)
+    for of, facts_of in _runs((*around, *known.values())):
+        line = lines.setdefault(of, {})
+        for fact in facts_of:
+            if (has := held.get(fact.key)) is not None:
+                line[fact.place] = has.mask << 1 | (has.traits & QUESTION != 0)
     floor = Floor(question, scores)
     standing = _Standing(shares, content, floor)
     views = [_Alike(one, every, shown) for one in alike]
@@ -138,16 +140,18 @@ class _Standing(dict[tuple[int, int, int, int, int], tuple[float, float, float, 
 
     def __missing__(self, stands: tuple[int, int, int, int, int]) -> tuple[float, float, float, int, bool]:
         shares, content = self._shares, self._content
-        seen, around = stands[0], stands[1:]
+        seen = stands[0]
         own = near = shares[seen & content]
         answer = 0.0
-        for (away, worth), other in zip(NEAR, around, strict=True):
-            new = other >> 1 & ~seen & content
-            seen |= other >> 1
-            if new:
+        for at, (away, worth) in enumerate(NEAR, 1):
+            if not (other := stands[at]):
+                continue
+            words = other >> 1
+            if new := words & ~seen & content:
                 near += worth * shares[new]
+            seen |= words
             if away == -1 and other & 1:
-                answer = shares[other >> 1 & content]
+                answer = shares[words & content]
         found = self[stands] = own, near - own, answer, seen, self._floor.passes(seen, None)
         return found
 
@@ -160,8 +164,8 @@ class _Alike:
         self.like = like = filled(alike.of(list(every)), list(every))
         self._names = alike.signal, f"{alike.signal}_near", f"{alike.signal}_session"
         self._lines: dict[tuple[str, str], dict[int, float]] = {}
-        for fact in every.values():
-            self._lines.setdefault((fact.thread, fact.session), {})[fact.place] = like.get(fact.key, 0.0)
+        for of, facts_of in _runs(every.values()):
+            self._lines.setdefault(of, {}).update([(fact.place, like.get(fact.key, 0.0)) for fact in facts_of])
         self._sessions = _most_alike([(every[key].session, like.get(key, 0.0)) for key in shown])
 
     def add(self, signals: Signals, fact: Known) -> None:
@@ -169,8 +173,25 @@ class _Alike:
         own, near, session = self._names
         place, at = fact.place, self._lines[fact.thread, fact.session].get
         signals[own] = self.like.get(fact.key, 0.0)
-        signals[near] = sum([worth * at(place + away, 0.0) for away, worth in NEAR])
+        close = 0.0
+        for away, worth in NEAR:
+            close += worth * at(place + away, 0.0)
+        signals[near] = close
         signals[session] = self._sessions[fact.session]
+
+
+def _runs(facts: Iterable[Known]) -> Iterator[tuple[tuple[str, str], list[Known]]]:
+    """What follows one another in one thread and session, with both."""
+    run: list[Known] = []
+    thread = session = ""
+    for fact in facts:
+        if run and (fact.thread != thread or fact.session != session):
+            yield (thread, session), run
+            run = []
+        thread, session = fact.thread, fact.session
+        run.append(fact)
+    if run:
+        yield (thread, session), run
 
 
 def _most_alike(shown: Iterable[tuple[str, float]]) -> dict[str, float]:

@@ -158,5 +158,7 @@ def test_a_note_from_an_editor_can_be_updated_at_once(context: Context, space: S
     (home / "memory/notes/hand.md").write_text("---\nid: mem_byhand\n---\nThe pier is closed.\n")
     new = update(context, space, "mem_byhand", "The pier is open.")
     assert new.supersedes == ("mem_byhand",)
+    (home / "memory/notes/other.md").write_text("---\nid: mem_byhand2\n---\nThe buoy is red.\n")
+    assert remember(context, space, NewNote("The buoy is green.", supersedes=("mem_byhand2",))).supersedes
     with pytest.raises(UnknownNote):
         update(context, space, "mem_nobody", "The pier is open.")

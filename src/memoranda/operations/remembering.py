@@ -84,7 +84,10 @@ def remember(context: Context, space: Space, new: NewNote) -> Remembered:
         UnknownNote, ChainConflict: a note in `supersedes` does not exist, or may not be superseded by this one.
         ReadOnlyHome: the Home cannot be written.
     """
-    return _remember(context, space, space.writable(), new, "remember")
+    home = space.writable()
+    if new.supersedes:  # an editor may have written them a moment ago
+        home.refresh(context)
+    return _remember(context, space, home, new, "remember")
 
 
 def update(

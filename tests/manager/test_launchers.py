@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from memoranda.errors import ConfigRefused, Conflict, EngineUnavailable, InvalidInput, NotFound
+from memoranda.manager import installing
 from memoranda.manager.installing import install, remove, rotate
 from memoranda.manager.kinds import ADMINISTRATOR, SECRETS
 from memoranda.manager.place import Place, get
@@ -158,6 +160,33 @@ def test_what_is_taken_away_leaves_no_secret_behind(place: Place, running_engine
     assert {path.name for path in left} == {"seal.key", "inventory.toml"}
     for path in left:
         assert not any(value.encode() in path.read_bytes() for value in secrets.values())
+
+
+def test_an_upgrade_keeps_the_data_and_leaves_no_secret_and_no_former_environment_behind(
+    place: Place, environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = place.folder / "environments/cognee-1.6.4"
+    shutil.copytree(environment, former, symlinks=True)
+    (dist,) = former.rglob("cognee-1.6.5.dist-info")
+    (dist / "METADATA").write_text((dist / "METADATA").read_text().replace("1.6.5", "1.6.4"))
+    dist.rename(dist.with_name("cognee-1.6.4.dist-info"))
+    monkeypatch.setattr(installing, "COGNEE_VERSION", "1.6.4")
+    made = install(place, cognee(), environment=former)
+    assert (made.version, Path(made.python).parent.parent) == ("1.6.4", former)
+    up(place, "cognee", timeout=60)
+    who, secrets = registered(place, made.base_url), place.vault.get("cognee")
+    down(place, "cognee")
+
+    monkeypatch.setattr(installing, "COGNEE_VERSION", "1.6.5")
+    assert install(place, made, environment=environment).version == "1.6.5"
+    assert not former.exists() and place.vault.get("cognee") == secrets
+    up(place, "cognee", timeout=60)
+    assert opens(made.base_url, **who) and opens(made.base_url, **service(place))
+    for path in place.folder.rglob("*"):
+        if path.is_file() and path != place.service_env:
+            assert not any(value.encode() in path.read_bytes() for value in secrets.values()), path
+    remove(place, "cognee")
+    assert {path.name for path in place.folder.rglob("*") if path.is_file()} == {"seal.key", "inventory.toml"}
 
 
 @pytest.mark.parametrize("name", ["ALLOW_HTTP_REQUESTS", "REQUIRE_AUTHENTICATION"])

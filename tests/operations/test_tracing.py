@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from memoranda.context import Context
-from memoranda.errors import NotFound, RuleOfTwo
+from memoranda.errors import ConfirmationRequired, NotFound, RuleOfTwo
 from memoranda.operations.journaling import Turn, append
+from memoranda.operations.reading import read
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, remember, update
 from memoranda.operations.reviewing import decide, show
@@ -127,6 +128,19 @@ def test_a_rollback_tells_no_word_from_outside(context: Context, space: Space) -
     done = rollback(clean, space, page.id)
     assert done.removed == (page.id,) and "evil" not in str(done.json())
     assert not space.one().sessions.met(clean).taint
+
+
+def test_what_a_person_reviewed_is_rolled_back_by_a_person(context: Context, space: Space) -> None:
+    """An agent forgets no reviewed note, and a rollback is no way around it: by its id, its session or its source."""
+    person = replace(context, person=True)
+    note = remember(context, space, NewNote("The lock opens at six.", sources=("https://locks.example/hours",)))
+    decide(person, space, [note.id], "accept")
+    for what in (note.id, "https://locks.example/hours"):
+        assert rollback(context, space, what, dry_run=True).removed == (note.id,)
+        with pytest.raises(ConfirmationRequired):
+            rollback(context, space, what)
+    assert read(context, space, note.id).text
+    assert rollback(person, space, note.id).removed == (note.id,)
 
 
 def test_what_is_shared_is_not_rolled_back_by_who_met_two(context: Context, space: Space) -> None:

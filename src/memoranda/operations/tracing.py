@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from memoranda.context import Context
-from memoranda.errors import InvalidPointer, NotFound
+from memoranda.errors import ConfirmationRequired, InvalidPointer, NotFound
 from memoranda.home.draft import Change, Draft
 from memoranda.index.catalog import Catalog
 from memoranda.index.rows import NoteRow
@@ -248,7 +248,8 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
     """Takes away, in one commit, every note that `what` touched; what they had superseded holds again.
 
     Journals stay: they are the raw log. History stays in Git; `forget --erase` is what removes it. LegalHold when one
-    of the notes is held; nothing is taken away then.
+    of the notes is held; nothing is taken away then. What a person reviewed, an agent takes away as little as it
+    forgets it: ConfirmationRequired.
     """
     home = space.one()
     pass_guards(context, Call("rollback", writes=True, text=what, rules=home.rules))
@@ -262,6 +263,12 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
     done = RolledBack(found.start, tuple(row.id for row in rows), tuple(restored), dry_run)
     if dry_run or not rows:
         return done
+    if not context.person and permit is None and _any_reviewed(home, rows):
+        raise ConfirmationRequired(
+            "This is rolled back by a person at a terminal only; nothing was taken away.",
+            why="It takes notes that a person reviewed.",
+            remedy="Run the command in a terminal of your own; --dry-run shows what would go.",
+        )
 
     def build(_at: datetime) -> Draft:
         reason = f"Roll back what {found.start} touched: {len(rows)} note(s)"
@@ -272,6 +279,12 @@ def rollback(context: Context, space: Space, what: str, *, dry_run: bool = False
     home.repository.write(context, build)
     home.refresh(context)
     return done
+
+
+@undisturbed
+def _any_reviewed(home: OpenHome, rows: Sequence[NoteRow]) -> bool:
+    ledger = home.indexes.catalog.ledger
+    return any(ledger.reviews(note_id=row.id) for row in rows)
 
 
 @undisturbed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -109,6 +110,41 @@ def test_only_who_asks_is_not_made_to_wait(server: StandIn, slept: list[float]) 
     with pytest.raises(Unavailable):
         embedder.embed_question("b", lambda _: 1.0)
     assert len(server.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        b'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{"data": [{"index": 0, "embedding": [1, 0',
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{"data": [{"index": 0',
+        b"HTTP/1.1 20",
+        b"",
+    ],
+)
+def test_what_is_cut_off_is_asked_for_again(tmp_path: Path, slept: list[float], cut: bytes) -> None:
+    body = b'{"data": [{"index": 0, "embedding": [1, 0, 0, 0, 0, 0, 0, 0]}]}'
+    answers = [cut, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for answer in answers:
+                connection, _ = listening.accept()
+                with connection, connection.makefile("rb") as said:
+                    size = 0
+                    while (line := said.readline()) not in (b"\r\n", b""):
+                        name, _, value = line.partition(b":")
+                        size = int(value) if name.lower() == b"content-length" else size
+                    said.read(size)
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        embedder = EndpointEmbedder(url, "m", 8, tmp_path, sleep=slept.append)
+        assert embed(embedder, "one") == [bytes([127, *[0] * 7])]
+        thread.join(10)
+        embedder.close()
+    assert len(slept) == 1
 
 
 def test_who_asks_does_not_wait_for_what_comes_drop_by_drop(tmp_path: Path, slept: list[float]) -> None:

@@ -235,6 +235,7 @@ def _pause(attempt: int, retry: str | None, uneven: float) -> float:
 
 
 def _post(url: str, body: bytes, headers: Mapping[str, str], wait: float) -> tuple[int, Mapping[str, str], bytes]:
+    from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -250,7 +251,12 @@ def _post(url: str, body: bytes, headers: Mapping[str, str], wait: float) -> tup
             data = answer.read(_MOST_ANSWER + 1)
             if len(data) > _MOST_ANSWER:
                 raise OSError("the answer is too long")
+            whole = answer.headers.get("content-length", "")
+            if whole.isdecimal() and len(data) < int(whole):
+                raise OSError("the answer was cut off")
             return answer.status, {name.lower(): value for name, value in answer.headers.items()}, data
+    except HTTPException as error:  # what is cut off in the middle of a chunk, or no HTTP at all
+        raise OSError(f"the answer cannot be read: {type(error).__name__}") from error
     except HTTPError as error:
         with error:
             return error.code, {name.lower(): value for name, value in error.headers.items()}, b""

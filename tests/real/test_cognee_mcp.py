@@ -28,7 +28,8 @@ def server(cognee: Cognee, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     token = cognee.user("mcp")["authorization"].removeprefix("Bearer ")
     environment = {
         "PATH": os.defpath, "HOME": str(home), "PYTHONPATH": told, "COGNEE_API_KEY": token, "TELEMETRY_DISABLED": "1",
-        "COGNEE_LOGS_DIR": str(home), "FASTMCP_CHECK_FOR_UPDATES": "off", **cognee.proxy.environment,
+        "COGNEE_LOGS_DIR": str(home), "FASTMCP_CHECK_FOR_UPDATES": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9"), "NO_PROXY": "127.0.0.1",
     }  # fmt: skip
     words = ["--transport", "http", "--port", str(port), "--api-url", cognee.base, "--api-auth-scheme", "bearer"]
     code = "import sys; from src import main_mcp; main_mcp()"

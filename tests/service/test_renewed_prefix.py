@@ -24,6 +24,12 @@ from tests.service.test_hybrid import LYON, SIX, USER, ana, cognee, desk, ingest
 ROME = "Ines moves the Archive to Rome in March."
 
 
+@pytest.fixture
+def database() -> str:
+    """In folders on every run: the command is told a folder and no configuration."""
+    return ""
+
+
 def renewed(folder: Path) -> int:
     """What the command says: how many older keys are kept."""
     words = [sys.executable, "-m", "memoranda", "engine", "renew", "--data", str(folder), "--json"]

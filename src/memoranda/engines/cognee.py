@@ -157,6 +157,11 @@ class Cognee:
         return self._shown(self._keeping.build(context, rows))
 
     def search_graph(self, context: Context, where: OperationContext, asked: GraphSearchRequest) -> GraphFound:
+        return self.found_in(context, where, asked)[0]
+
+    def found_in(
+        self, context: Context, where: OperationContext, asked: GraphSearchRequest
+    ) -> tuple[GraphFound, Mapping[str, DatasetRow]]:
         if asked.dataset_ids:
             rows = self._found(where, asked.dataset_ids)
         else:
@@ -167,7 +172,7 @@ class Cognee:
         notices = [f"not searched, because no graph was built of it: {', '.join(unbuilt)}"] if unbuilt else []
         ready = [row for row in rows if row.built]
         if not ready:
-            return GraphFound(coverage=Coverage(engines=(self.instance,), searched=0, notices=tuple(notices)))
+            return GraphFound(coverage=Coverage(engines=(self.instance,), searched=0, notices=tuple(notices))), {}
         whole = asked.search_type in _COMPLETIONS or asked.search_type == "SUMMARIES"
         doubtful, due = self._doubtful(context, ready) if whole else ({}, set())
         hides = bool(doubtful) and self._outside.company.hides(context, where)
@@ -179,7 +184,7 @@ class Cognee:
         coverage = Coverage(
             engines=(self.instance,), searched=len(ready), withheld=tuple(withheld), notices=tuple(notices)
         )
-        return GraphFound(passages=tuple(shown), coverage=coverage)
+        return GraphFound(passages=tuple(shown), coverage=coverage), {row.id: row for row in ready}
 
     def _searched(
         self, context: Context, where: OperationContext, asked: GraphSearchRequest, rows: Sequence[DatasetRow]

@@ -19,7 +19,6 @@ from memoranda.engines.builtin import Builtin
 from memoranda.engines.contract import (
     CapabilityDocument,
     Coverage,
-    Dataset,
     Found,
     Gone,
     GraphSearchRequest,
@@ -36,19 +35,19 @@ from memoranda.engines.contract import (
     ScoredItem,
     UpdateRequest,
 )
+from memoranda.engines.datasets import DatasetRow
 from memoranda.engines.egress import no_later_than
 from memoranda.engines.exporting import Exported
 from memoranda.engines.mem0 import Mem0
 from memoranda.engines.provider import KnowledgeEngine, Lasted, MemoryEngine
 from memoranda.errors import MemorandaError, NotFound, Unavailable
 from memoranda.notes.sameness import same_text
-from memoranda.notes.times import parse_instant
+from memoranda.notes.times import format_instant, parse_instant
 from memoranda.operations.asking import TOP
 
 T = TypeVar("T")
 DEADLINE = 10.0  # seconds of a recall, where the request has no earlier one
 _RANKS = 60  # how much the first places count, as in every fusion by rank
-_MOST = 200  # datasets whose places are looked up
 
 
 class Hybrid:
@@ -92,9 +91,7 @@ class Hybrid:
 
     def _known(self, context: Context, where: OperationContext, asked: RecallRequest) -> Found:
         request = GraphSearchRequest(query=asked.query, top_k=min(asked.top_k or TOP, 100))
-        found = self._knowledge.search_graph(context, where, request)
-        there = self._knowledge.datasets(context, where, scope=None, limit=_MOST, after=None).items
-        datasets = {dataset.id: dataset for dataset in there}
+        found, datasets = self._knowledge.found_in(context, where, request)
         items = tuple(
             _as_item(self._knowledge.instance, passage, datasets[passage.dataset_id])
             for passage in found.passages
@@ -263,14 +260,18 @@ def _joined(first: ScoredItem, other: ScoredItem) -> ScoredItem:
     )
 
 
-def _as_item(instance: str, passage: Passage, dataset: Dataset) -> ScoredItem:
+def _as_item(instance: str, passage: Passage, dataset: DatasetRow) -> ScoredItem:
     """A passage of knowledge as something that was found: its id is the document's, its source the dataset."""
     told = hashlib.sha256(f"{passage.dataset_id}\n{passage.text}".encode()).hexdigest()[:24]
-    return ScoredItem(
-        id=passage.source or f"passage_{told}", engine=instance, scope=dataset.scope, owner=dataset.owner,
-        kind="semantic", content=passage.text, classification=dataset.classification, origin="import",
-        sources=(f"engine://{instance}/{passage.dataset_id}",), recorded_at=dataset.created_at,
-        score=passage.score or 0.0, why={"engine": instance}, envelope=getattr(passage, "envelope", ""),
+    return ScoredItem.model_validate(
+        {
+            "id": passage.source or f"passage_{told}", "engine": instance, "scope": dataset.scope,
+            "owner": dataset.owner, "kind": "semantic", "content": passage.text,
+            "classification": dataset.classification, "origin": "import",
+            "sources": (f"engine://{instance}/{passage.dataset_id}",),
+            "recorded_at": format_instant(parse_instant(dataset.created_at)),
+            "score": passage.score or 0.0, "why": {"engine": instance}, "envelope": getattr(passage, "envelope", ""),
+        }
     )  # fmt: skip
 
 
@@ -295,12 +296,14 @@ def _at_once(several: dict[str, Callable[[], T]]) -> tuple[dict[str, T], dict[st
             return error
 
     with no_later_than(DEADLINE):
-        if len(several) == 1:
+        if len(several) <= 1:
             told = [asked(call) for call in several.values()]
         else:
-            with ThreadPoolExecutor(len(several) or 1, "memoranda-hybrid") as pool:
-                begun = [pool.submit(copy_context().run, asked, call) for call in several.values()]
-                told = [future.result() for future in begun]
+            *others, last = several.values()  # this thread would only wait: it asks the last one
+            with ThreadPoolExecutor(len(others), "memoranda-hybrid") as pool:
+                begun = [pool.submit(copy_context().run, asked, call) for call in others]
+                own = asked(last)
+                told = [*(future.result() for future in begun), own]
     for name, one in zip(several, told, strict=True):
         if isinstance(one, Unavailable):
             failed[name] = one

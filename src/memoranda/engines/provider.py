@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from memoranda.context import Context
@@ -28,6 +28,7 @@ from memoranda.engines.contract import (
     Scope,
     UpdateRequest,
 )
+from memoranda.engines.datasets import DatasetRow
 from memoranda.engines.exporting import Exported
 
 
@@ -142,6 +143,12 @@ class KnowledgeEngine(Protocol):
     ) -> tuple[Dataset, ...]: ...
 
     def search_graph(self, context: Context, where: OperationContext, asked: GraphSearchRequest) -> GraphFound: ...
+
+    def found_in(
+        self, context: Context, where: OperationContext, asked: GraphSearchRequest
+    ) -> tuple[GraphFound, Mapping[str, DatasetRow]]:
+        """As `search_graph`, with our own rows of the datasets that were searched, by id."""
+        ...
 
     def relations(self, context: Context, where: OperationContext, dataset_id: str) -> Relations: ...
 

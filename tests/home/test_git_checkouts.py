@@ -68,7 +68,8 @@ def test_a_partial_clone_is_no_damage(base: Path, live: Context, tmp_path: Path)
         note(live, space, "written here")
         codes = {finding.code for finding in doctor(live, space).findings}
     assert "clone_partial" in codes and "repository_damaged" not in codes
-    git(part, "-c", "protocol.file.allow=always", "fetch", "-q", "--refetch", "--no-filter")
+    alone = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")  # nothing packs behind our back while it is looked at
+    git(part, *alone, "-c", "protocol.file.allow=always", "fetch", "-q", "--refetch", "--no-filter")
     with opened(part, live) as space:
         assert not {"clone_partial", "repository_damaged"} & {finding.code for finding in doctor(live, space).findings}
 

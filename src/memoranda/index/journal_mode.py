@@ -123,10 +123,15 @@ def named(error: BaseException) -> MemorandaError | None:
 
 
 def is_broken(error: IndexDamaged) -> bool:
-    """Whether SQLite said that the file itself is broken, and not that something could not be asked of it."""
+    """Whether SQLite said that the file itself is broken, and not that something could not be asked of it.
+
+    A table that is missing is one: somebody deleted the file while it was being made.
+    """
     cause = error.__cause__
     told = _name(cause) if isinstance(cause, sqlite3.Error) else "SQLITE_CORRUPT"
-    return told.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode" in str(cause)
+    return told.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or any(
+        word in str(cause) for word in ("decode", "no such table")
+    )
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

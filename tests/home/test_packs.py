@@ -14,7 +14,7 @@ from home.test_erase_on_postgres import WORD, everything_in, person_in
 from home.test_nodes import WHERE, Node, rows_are_one_history
 from memoranda.context import Context
 from memoranda.engines.contract import UpdateRequest
-from memoranda.home.postgres import packs
+from memoranda.home.postgres import erasing, packs
 from memoranda.home.postgres.copying import every_object
 from memoranda.home.postgres.places import find_place
 from memoranda.home.postgres.rows import Row
@@ -99,6 +99,27 @@ def test_an_erased_text_is_in_no_page(node: Node, postgres: Urls, tmp_path: Path
     assert node.engine.get(node.context, WHERE, kept).content == "The garden has nine trees."
     store.join(at_least=1)
     assert not _in_pages(postgres, WORD)
+    rows_are_one_history(node.database, tmp_path)
+
+
+def test_nothing_is_joined_while_an_erasing_that_holds_the_home_reads_it(
+    node: Node, postgres: Urls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages are read before rows: what moved between the two would be in neither."""
+    node.remember("The garden has nine trees.")
+    gone = node.remember(f"The vault opens with the word {WORD}.")
+    other, read, joined = store_of(node), packs.every_row, []
+
+    def read_while_others_join(cursor: packs.Cursor, home: int) -> Iterator[Row]:
+        yield from read(cursor, home)
+        joined.append(other.join(at_least=1))
+
+    monkeypatch.setattr(erasing, "_ROUNDS", 0)
+    with person_in(node) as (person, space), monkeypatch.context() as patched:
+        patched.setattr(packs, "every_row", read_while_others_join)
+        forget(person, space, Selection(ids=(gone,)), erase=True, reason="it should not be known")
+    assert joined[0] == 0, "while it holds the Home; later reads see one moment"
+    assert not any(WORD.encode() in data for _, data in everything_in(postgres, node))
     rows_are_one_history(node.database, tmp_path)
 
 

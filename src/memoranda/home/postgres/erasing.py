@@ -51,7 +51,9 @@ def erase(
                     _take_over(store, cursor, home, copy)
                     return done
     with passing(home.layout) as folder, turn, _patient(store.writing(), store) as cursor:
-        copy = _copied(store, cursor, store.state(cursor, hold=True), home, folder)
+        state = store.state(cursor, hold=True)
+        store.join_nothing(cursor)  # what moves while it is read would be missing: each statement sees a later moment
+        copy = _copied(store, cursor, state, home, folder)
         done = _erased(copy, keys, folder, context, blanks, reason, testimony)
         if done.id:
             _take_over(store, cursor, home, copy)

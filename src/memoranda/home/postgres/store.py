@@ -351,12 +351,13 @@ class PostgresStore:
             done += joined
 
     def part(self, cursor: Cursor) -> int:
-        """Gives every object a row of its own, and keeps it so until the transaction ends; how many packs there were.
-
-        It waits for whoever joins rows at this moment.
-        """
-        lock(cursor, self._joining)
+        """Gives every object a row of its own, and keeps it so until the transaction ends; how many packs it took."""
+        self.join_nothing(cursor)
         return packs.part(cursor, self.home)
+
+    def join_nothing(self, cursor: Cursor) -> None:
+        """Nobody joins rows until the transaction ends; waits for whoever does at this moment."""
+        lock(cursor, self._joining)
 
     @property
     def _joining(self) -> str:

@@ -14,10 +14,10 @@ from home.test_erase_on_postgres import WORD, everything_in, person_in
 from home.test_nodes import WHERE, Node, rows_are_one_history
 from memoranda.context import Context
 from memoranda.engines.contract import UpdateRequest
+from memoranda.home.objects import GitObject
 from memoranda.home.postgres import erasing, packs
-from memoranda.home.postgres.copying import every_object
 from memoranda.home.postgres.places import find_place
-from memoranda.home.postgres.rows import Row
+from memoranda.home.postgres.rows import Row, read_rows
 from memoranda.home.postgres.store import PostgresStore
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.state.migrations.versions.v0006_packs import TABLES
@@ -37,6 +37,16 @@ def store_of(node: Node) -> PostgresStore:
     place = find_place(PostgresStore(node.database, "acme", 0), "project:web")
     assert place is not None
     return PostgresStore(node.database, "acme", place.home)
+
+
+def every_object(store: PostgresStore) -> Iterator[GitObject]:
+    """All objects of a Home, whole."""
+    with store.reading() as cursor:
+        names = list(store.every_id(cursor))
+        for at in range(0, len(names), 200):
+            part = names[at : at + 200]
+            rows = {row.oid: row for row in store.rows(cursor, part)}
+            yield from (item for item in read_rows(rows, part) if item is not None)
 
 
 def counted(urls: Urls, table: str) -> int:

@@ -24,7 +24,7 @@ from memoranda.home.plain_git import plain_git
 from memoranda.home.postgres import packs
 from memoranda.home.postgres.heads import put_heads
 from memoranda.home.postgres.node import TEMPORARY
-from memoranda.home.postgres.rows import Row, Writer, read_rows
+from memoranda.home.postgres.rows import Row, Writer
 from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State
 from memoranda.home.store import TreeChange
 
@@ -114,16 +114,6 @@ def every_row(cursor: Cursor, home: int) -> Iterator[Row]:
         while rows := [Row(*row) for row in reader.fetchmany(_AT_ONCE)]:
             joined = packs.among(cursor, home, [row.oid for row in rows])  # written once more after it was joined
             yield from (row for row in rows if row.oid not in joined)
-
-
-def every_object(store: PostgresStore) -> Iterator[GitObject]:
-    """All objects of a Home, whole."""
-    with store.reading() as cursor:
-        names = list(store.every_id(cursor))
-        for at in range(0, len(names), 200):
-            part = names[at : at + 200]
-            rows = {row.oid: row for row in store.rows(cursor, part)}
-            yield from (item for item in read_rows(rows, part) if item is not None)
 
 
 def check_out(layout: Layout, replica: str, suffix: str | None, maps: Mapping[str, bytes]) -> None:

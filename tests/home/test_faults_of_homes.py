@@ -178,7 +178,7 @@ def still_at(server: Server) -> Iterator[Callable[[], None]]:
 
 
 def test_standing_still_while_it_commits_it_may_have_been_written(
-    node: Node, two: tuple[str, str], server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    node: Node, two: tuple[str, str], server: Server, urls: Urls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server has the word to commit, and does so when it goes on: nobody may say that nothing was changed."""
     real = driver._run
@@ -193,8 +193,15 @@ def test_standing_still_while_it_commits_it_may_have_been_written(
         (error,) = told(node, two, {"remember": ACTS["remember"]}).values()
         monkeypatch.setattr(driver, "_run", real)
     assert isinstance(error, ComponentUnavailable) and "not known" in error.what, error
+    until_nobody_holds_it(urls)
     assert list(node.listed().values()).count("The crane is blue.") == 1
     rows_are_one_history(node.database, tmp_path)
+
+
+def until_nobody_holds_it(urls: Urls) -> None:
+    """Return when whatever wrote to the Home has ended: a server that goes on commits after its word, not with it."""
+    with connect(urls.superuser) as other, other.transaction():
+        other.execute("SELECT FROM memoranda.memory_homes FOR UPDATE")
 
 
 def test_while_only_the_backend_of_a_commit_stands_still(
@@ -216,8 +223,7 @@ def test_while_only_the_backend_of_a_commit_stands_still(
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     assert isinstance(error, ComponentUnavailable) and "not known" in error.what, error
-    with connect(urls.superuser) as other, other.transaction():
-        other.execute("SELECT FROM memoranda.memory_homes FOR UPDATE")  # until it has ended
+    until_nobody_holds_it(urls)
     assert list(node.listed().values()).count("The crane is blue.") == 1
 
 

@@ -78,6 +78,10 @@ class MemorandaError(Exception):
     def __str__(self) -> str:
         return " ".join(part for part in (self.what, self.why, self.remedy) if part)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """To another process as it is, whatever its class asks for when it is raised."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
+
     def problem(self) -> dict[str, object]:
         """The RFC 9457 problem document: `type`, `title`, `status`, `code`, `detail`, `why`, `remedy`."""
         return {

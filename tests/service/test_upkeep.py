@@ -9,7 +9,7 @@ import pytest
 from memoranda.context import Context
 from memoranda.engines.contract import RecallRequest, RememberRequest
 from memoranda.errors import NotFound
-from memoranda.service import admin, memories
+from memoranda.service import admin, memories, standing
 from memoranda.service.caller import Caller
 from memoranda.service.desk import Desk
 from memoranda.service.upkeep import expire_due
@@ -42,8 +42,7 @@ def test_what_is_past_its_retention_is_hidden_and_then_removed_unless_held(
         with pytest.raises(NotFound):
             memories.get(desk, ana, "cleo", gone)
     assert expire_due(desk, context) == 0
-    entries = desk.audit.query("acme", operation="expire")[0]
-    assert {i for e in entries for i in e.event.items if i.startswith("mem_")} == {short, usual, long}
+    assert went(desk) == {short, usual, long}
     with desk.homes.whole("acme", "shop") as home:
         assert home is not None
         home.repository.flush()
@@ -79,8 +78,7 @@ def test_a_shorter_retention_counts_for_what_is_there_already(
 
     set_policy("acme", "cleo", retention_days=7)
     assert expire_due(desk, context) == 0
-    entries = desk.audit.query("acme", operation="expire")[0]
-    assert {i for e in entries for i in e.event.items if i.startswith("mem_")} == {old}
+    assert went(desk) == {old}
     set_policy("acme", "cleo")
     assert {item.id for item in memories.list_items(desk, ana, "cleo").items} == {held, young}
     assert memories.get(desk, bob, "max", others).id == others
@@ -97,3 +95,34 @@ def test_the_tenants_floor_counts_for_what_is_there_too(
         memories.get(desk, ana, "cleo", old)
     expire_due(desk, context)
     assert {i for e in desk.audit.query("acme", operation="expire")[0] for i in e.event.items} >= {old}
+
+
+@pytest.mark.requirement("P-088", "P-089")
+def test_a_project_whose_agents_are_gone_is_looked_through_all_the_same(
+    desk: Desk, caller: Callable[..., Caller], context: Context, clock: Clock
+) -> None:
+    ana, sam = caller("acme", "ana"), caller("acme", "sam")
+    admin.add_agent(desk, ana, "nell", "yard", "ana")
+
+    def keep(text: str, **more: object) -> str:
+        return memories.remember(desk, ana, "nell", RememberRequest(content=text, **more)).id  # type: ignore[arg-type]
+
+    due, held = keep("The yard is swept."), keep("The yard is sold.", legal_hold=True)
+    short = keep("The gate is open.", retention_days=1)
+    admin.remove_agent(desk, ana, "nell")
+    assert [one.id for one in standing.holds(desk, sam).holds] == [held]
+    clock.tick(days=2)
+    assert expire_due(desk, context) == 0
+    assert went(desk) == {short}
+    admin.set_floor(desk, ana, desk.policies.floor("acme").model_copy(update={"retention_days": 7}))
+    clock.tick(days=8)
+    assert expire_due(desk, context) == 0
+    assert went(desk) == {short, due}
+    admin.add_agent(desk, ana, "nell", "quay", "ana")  # of the same name, elsewhere
+    assert [one.id for one in standing.holds(desk, sam).holds] == [held]
+
+
+def went(desk: Desk) -> set[str]:
+    """The notes that were removed because their time was over."""
+    entries = desk.audit.query("acme", operation="expire")[0]
+    return {i for e in entries for i in e.event.items if i.startswith("mem_")}

@@ -111,7 +111,7 @@ class Registry:
                     f"The tenant {tenant} has an engine instance of its own.",
                     remedy="Withdraw the instance first: DELETE /v1/memory/engines/{engine_id}.",
                 )
-            kept = (t.audit_events, t.audit_items, t.audit_open, t.instances)
+            kept = (t.audit_events, t.audit_items, t.audit_open, t.instances, t.projects)
             for table in t.metadata.sorted_tables:
                 if "tenant" in table.c and table not in kept:
                     connection.execute(delete(table).where(table.c.tenant == tenant))
@@ -219,6 +219,8 @@ class Registry:
             adding = insert(connection, t.agents).values(tenant=tenant, id=agent, created_at=moment(context), **row)
             same = [t.agents.c.tenant, t.agents.c.id]
             connection.execute(adding.on_conflict_do_update(index_elements=same, set_=row))
+            known = insert(connection, t.projects).values(tenant=tenant, project=project)
+            connection.execute(known.on_conflict_do_nothing())
         return self.agent(tenant, agent)
 
     def agent(self, tenant: str, agent: str) -> Agent:
@@ -237,6 +239,12 @@ class Registry:
             frozen = set(connection.execute(select(t.freezes.c.agent).where(t.freezes.c.tenant == tenant)).scalars())
             rows = connection.execute(select(t.agents).where(t.agents.c.tenant == tenant).order_by(t.agents.c.id)).all()
         return [_agent(row, of, row.id in frozen) for row in rows]
+
+    def projects(self, tenant: str) -> list[str]:
+        """Every project of a tenant that has an agent, or had one, by name: what was remembered there stays."""
+        of = select(t.projects.c.project).where(t.projects.c.tenant == tenant).order_by(t.projects.c.project)
+        with self._database.read(tenant) as connection:
+            return list(connection.execute(of).scalars())
 
     def remove_agent(self, tenant: str, agent: str) -> None:
         """With its tokens and policies. A freeze stays, so that making it again thaws nothing; so does what it

@@ -36,7 +36,8 @@ def expire(
 ) -> Forgotten:
     """Removes from the nearest Home what is due, in at most two steps: what keeps its history, and what does not.
 
-    `limits`, agent -> days, is how long what these agents wrote is kept at most, whatever it says of itself.
+    `limits`, agent -> days, is how long what these agents wrote is kept at most, whatever it says of itself; "" is who
+    is not named.
 
     What a person reviewed, and would go only because an unreviewed successor ended, goes when a person asks at a
     terminal.

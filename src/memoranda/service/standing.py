@@ -53,7 +53,7 @@ def _held(case: Case, item_id: str, asked: HoldRequest) -> Ruled:
 def holds(desk: Desk, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> HoldsPage:
     """One page of all that is held in the caller's tenant, by id; for its security officers, who need not read it.
 
-    The Homes of every project that has an agent, that of the tenant, and what lies in engines elsewhere. Forbidden.
+    The Homes of every project that has or had an agent, that of the tenant, and what lies in engines elsewhere. Forbidden.
     """
 
     def read() -> HoldsPage:
@@ -71,11 +71,10 @@ def holds(desk: Desk, caller: Caller, *, cursor: str | None = None, limit: int =
 
 
 def _all_held(desk: Desk, caller: Caller, tenant: str) -> list[OnHold]:
-    projects = sorted({agent.project for agent in desk.registry.agents(tenant)})
     own = replace(caller.context, user=caller.identity.user, tenant=tenant)
     elsewhere = Records(desk.database, desk.keys)
     return [
-        *desk.builtin.holds(own, tenant, projects),
+        *desk.builtin.holds(own, tenant, desk.registry.projects(tenant)),
         *(OnHold(row.id, row.instance, row.project, row.scope, row.owner) for row in elsewhere.held(tenant)),
         *(OnHold(row.id, row.instance, row.project, row.scope, row.owner) for row in elsewhere.datasets.held(tenant)),
     ]

@@ -91,12 +91,16 @@ def expire_elsewhere(desk: Desk, context: Context) -> int:
 def _homes(desk: Desk) -> Iterator[tuple[str, str | None]]:
     for tenant in desk.registry.tenants():
         yield tenant.id, None
-        yield from ((tenant.id, project) for project in sorted({a.project for a in desk.registry.agents(tenant.id)}))
+        yield from ((tenant.id, project) for project in desk.registry.projects(tenant.id))
 
 
 def _limits(desk: Desk, tenant: str, project: str | None) -> dict[str, int]:
-    """agent -> the days that its policy in force keeps anything for, of those that write in this Home."""
-    found = {}
+    """agent -> the days that its policy in force keeps anything for, of those that write in this Home.
+
+    "" is for who wrote here once and has no policy any more: the tenant's floor outlives an agent.
+    """
+    floor = desk.policies.floor(tenant).retention_days
+    found = {} if floor is None else {"": floor}
     for agent in desk.registry.agents(tenant):
         days = desk.policies.in_force(tenant, agent.id).policy.retention_days
         if days is not None and project in (None, agent.project):

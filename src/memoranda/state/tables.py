@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 PLATFORM = ""  # in a `tenant` column: of no tenant
 AUDIT = "*audit"  # whom a transaction is for that keeps the audit of all tenants; no tenant has such a name
-HEAD = "0007"  # the newest migration; a test compares it with the folder of migrations
+HEAD = "0008"  # the newest migration; a test compares it with the folder of migrations
 
 metadata = MetaData(
     naming_convention={
@@ -76,6 +76,8 @@ teams = Table("teams", metadata, _key("tenant"), _key("id"), _text("created_at")
 members = Table("members", metadata, _key("tenant"), _key("team"), _key("user_id"), Index(None, "tenant", "user_id"))
 agents = Table("agents", metadata, _key("tenant"), _key("id"), _text("name"), _text("project"), _text("owner"),
                _text("created_at"))  # fmt: skip
+# Every project that has, or had, an agent: what was remembered there is still somebody's to look after.
+projects = Table("projects", metadata, _key("tenant"), _key("project"))
 # `agent` is empty where the whole tenant is frozen. A row outlives its agent: nobody thaws by making it again.
 freezes = Table("freezes", metadata, _key("tenant"), _key("agent"), _text("frozen_by"), _text("frozen_at"))
 

@@ -27,7 +27,7 @@ def ended(catalog: Catalog, now: datetime, ids: Iterable[str] | None = None) -> 
 
 
 def overdue(catalog: Catalog, now: datetime, limits: Mapping[str, int]) -> dict[str, Ended]:
-    """The notes that are older than their writers may keep anything: `limits` is agent -> days."""
+    """The notes that are older than their writers may keep anything: `limits` is agent -> days, "" -> those of all others."""
     if not limits:
         return {}
     old = retention.ended(catalog.db, now, None, min(limits.values()))
@@ -39,7 +39,7 @@ def overdue(catalog: Catalog, now: datetime, limits: Mapping[str, int]) -> dict[
     found: dict[str, Ended] = {}
     for row in rows:
         line = wrote.get(row.blob)
-        days = limits.get(line.agent or "") if line is not None and line.vouched else None
+        days = limits.get(line.agent or "", limits.get("")) if line is not None and line.vouched else None
         if days is not None and (at := since[row.id] + timedelta(days=days)) <= now:
             found[row.id] = Ended(row.id, at, False)
     return found

@@ -53,7 +53,7 @@ def _held(case: Case, item_id: str, asked: HoldRequest) -> Ruled:
 def holds(desk: Desk, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> HoldsPage:
     """One page of all that is held in the caller's tenant, by id; for its security officers, who need not read it.
 
-    The Homes of every project that has or had an agent, that of the tenant, and what lies in engines elsewhere. Forbidden.
+    The Homes of every project that has or had an agent, that of the tenant, and engines elsewhere. Forbidden.
     """
 
     def read() -> HoldsPage:

@@ -27,7 +27,7 @@ def ended(catalog: Catalog, now: datetime, ids: Iterable[str] | None = None) -> 
 
 
 def overdue(catalog: Catalog, now: datetime, limits: Mapping[str, int]) -> dict[str, Ended]:
-    """The notes that are older than their writers may keep anything: `limits` is agent -> days, "" -> those of all others."""
+    """The notes that are older than their writers may keep anything: `limits` is agent -> days; "" is all others."""
     if not limits:
         return {}
     old = retention.ended(catalog.db, now, None, min(limits.values()))

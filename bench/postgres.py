@@ -137,6 +137,7 @@ def _filled(server: Server, size: int) -> tuple[Urls, Path]:
     assert space is not None
     import_folder(context, space, files)
     space.homes()[0].close()
+    shelf.close()  # nobody may have a Home open there while it is moved
     shutil.rmtree(files)
     with _node(urls.service, folder) as node:
         carry(context, node.shelf, _FIRST, "shop", to="postgresql")

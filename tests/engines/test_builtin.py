@@ -39,6 +39,20 @@ def test_what_keeps_tenants_apart_is_announced_as_it_is(engine: Builtin, homes: 
     assert engine.isolation("acme") == there
 
 
+def test_an_id_that_is_not_there_costs_the_same_in_any_home(engine: Builtin, context: Context, homes: Homes) -> None:
+    """A note that was just written is such an id to the catalog. No statement reads row after row."""
+    known = _remember(engine, context, "Acme renews in May.")
+    with homes.reading(context, "acme", "web", ('user {"user":"ana"}',)) as space:
+        own = space.homes()[0].indexes
+        for catalog in (own.catalog, own.whole.catalog):
+            asked: list[str] = []
+            catalog.db.set_trace_callback(asked.append)
+            assert catalog.by_id(f"{known[:-4]}zzzz") == [] and catalog.entry("msg_0000") is None
+            catalog.db.set_trace_callback(None)
+            plans = [step[3] for query in asked for step in catalog.db.execute(f"EXPLAIN QUERY PLAN {query}")]
+            assert asked and [step for step in plans if step.startswith("SCAN") and "_odd" not in step] == []
+
+
 @pytest.mark.requirement("P-018")
 def test_it_tells_how_it_is(engine: Builtin, context: Context, homes: Homes) -> None:
     assert "get_health" in engine.document().capabilities.memory

@@ -13,7 +13,9 @@ from memoranda.index.recipe import Recipe
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Shown
 from memoranda.notes.times import from_ms, to_ms
 
-_SCHEMA = """
+# Whether an id is not of our making, so that it is told as another one (`notes.ids.told_id`).
+ODD = "(length(substr(id, instr(id, '_') + 1)) != 16 OR substr(id, instr(id, '_') + 1) GLOB '*[^0-9a-hjkmnp-tv-z]*')"
+_SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines INTEGER NOT NULL)
   WITHOUT ROWID;
@@ -33,6 +35,7 @@ CREATE TABLE IF NOT EXISTS kept_out (path TEXT NOT NULL, about TEXT NOT NULL, bl
 CREATE TABLE IF NOT EXISTS refused (path TEXT NOT NULL, about TEXT NOT NULL, blob TEXT NOT NULL,
   PRIMARY KEY (path, about, blob)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS notes_id ON notes (id);
+CREATE INDEX IF NOT EXISTS notes_odd ON notes (id) WHERE {ODD};
 CREATE INDEX IF NOT EXISTS notes_key ON notes (key);
 CREATE INDEX IF NOT EXISTS notes_path ON notes (path);
 CREATE INDEX IF NOT EXISTS notes_live ON notes (path, live) WHERE live = 1;
@@ -48,6 +51,7 @@ CREATE TABLE IF NOT EXISTS entries (
 CREATE INDEX IF NOT EXISTS entries_key ON entries (key);
 CREATE UNIQUE INDEX IF NOT EXISTS entries_place ON entries (path, place);
 CREATE INDEX IF NOT EXISTS entries_id ON entries (id);
+CREATE INDEX IF NOT EXISTS entries_odd ON entries (id) WHERE {ODD};
 CREATE TABLE IF NOT EXISTS feed (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, live INTEGER NOT NULL);
 """
 

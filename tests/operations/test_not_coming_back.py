@@ -151,10 +151,58 @@ def test_the_merge_of_an_old_clone_brings_nothing_back(
         assert shown(person, again, "kowalskoff plimsolquark codeword quuxifrage dog") == []
         assert list_notes(person, again) == []
         returned = [f for f in doctor(person, again).findings if f.code == "forgotten_returned"]
-        assert {f.where for f in returned} == set(found)
+        assert {f.where for f in returned if not f.where.startswith("agents/")} == set(found)
         done = forget(person, again, Selection(returned=True), erase=True)
         assert done.found == () and places(home, ["kowalskoff", "plimsolquark", "quuxifrage"]) == []
         assert not [f for f in doctor(person, again).findings if f.code == "forgotten_returned"]
+
+
+def test_erased_entries_that_a_merge_brings_back_are_named_and_erased_again(
+    context: Context, opening: Opening, person: Context, space: Space, home: Path, tmp_path: Path
+) -> None:
+    """Of a journal the lines come back that an erasing took; those that were forgotten only have never been away."""
+    gone = append(context, space, Turn(TEXT, session="ses_1"))
+    kept = append(context, space, Turn("The harbour closes at six in the evening.", session="ses_2"))
+    space.one().repository.flush()
+    git(tmp_path, "clone", "-q", str(home), "old")
+    git(tmp_path / "old", "commit", "-q", "--allow-empty", "-m", "Later")
+    forget(person, space, Selection((gone.id,)), erase=True)
+    forget(person, space, Selection((kept.id,)))
+    assert [f for f in doctor(person, space).findings if f.code == "forgotten_returned"] == []
+    space.close()
+    git(home, "pull", "-q", "--no-rebase", "--allow-unrelated-histories", "-X", "theirs", str(tmp_path / "old"), "HEAD")
+    assert places(home, ["kowalskoff"]) != []
+    with opening(context) as again:
+        again.one().refresh(context)
+        assert shown(person, again) == []
+        (named,) = [f for f in doctor(person, again).findings if f.code == "forgotten_returned"]
+        assert gone.id in named.what and "--returned --erase" in named.remedy
+        assert forget(person, again, Selection(returned=True)).removed == (), "from a journal nothing is only taken"
+        done = forget(person, again, Selection(returned=True), erase=True)
+        assert [item.id for item in done.removed] == [gone.id]
+        assert done.found == () and places(home, ["kowalskoff"]) == []
+        assert not [f for f in doctor(person, again).findings if f.code == "forgotten_returned"]
+    assert places(home, ["harbour"]) != [], "what was forgotten only keeps its history"
+
+
+def test_what_a_fetch_brought_back_among_git_s_objects_is_erased_again(
+    context: Context, person: Context, space: Space, home: Path, tmp_path: Path
+) -> None:
+    entry = append(context, space, Turn("Plimsolquark is the codeword of the harbour."))
+    note = remember(context, space, NewNote(TEXT, subject="people/k"))
+    space.one().repository.flush()
+    git(tmp_path, "clone", "-q", str(home), "old")
+    forget(person, space, Selection((entry.id, note.id)), erase=True)
+    git(home, "fetch", "-q", str(tmp_path / "old"), "HEAD:refs/remotes/old/main")
+    assert places(home, ["kowalskoff"]) != [] and places(home, ["plimsolquark"]) != []
+    told = forget(person, space, Selection(returned=True), erase=True, dry_run=True)
+    assert any("Git's objects hold again" in line for line in told.also)
+    assert places(home, ["kowalskoff"]) != [], "a dry run does nothing"
+    done = forget(person, space, Selection(returned=True), erase=True)
+    assert done.found == () and places(home, ["kowalskoff", "plimsolquark"]) == []
+    again = remember(person, space, NewNote(TEXT))
+    forget(person, space, Selection(returned=True), erase=True)
+    assert again.id in shown(person, space) and note.id not in shown(person, space)
 
 
 def test_what_took_the_place_of_erased_lines_is_none_of_them(

@@ -15,7 +15,6 @@ from memoranda.home.erasing.erase import Blank, Whole
 from memoranda.home.erasing.plan import Lines
 from memoranda.index.catalog import Catalog
 from memoranda.index.feeding import RECORDS
-from memoranda.index.keepout import KeptOut
 from memoranda.index.rows import EntryRow
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.journal import is_journal_path
@@ -296,11 +295,6 @@ def _inputs_of(note: Note) -> tuple[str, ...]:
     value = note.extra.get("inputs")
     items = value if isinstance(value, list) else [value]
     return tuple(item for item in items if isinstance(item, str) and item)
-
-
-def returned(kept: Iterable[KeptOut]) -> list[tuple[Node, str]]:
-    """The notes among what is kept out that stand in a file again."""
-    return [(("note", item.about), f"came back as {item.path}") for item in kept if item.blob]
 
 
 def nothing_called(what: str, shared: Iterable[tuple[str, str]] = ()) -> NotFound:

@@ -11,7 +11,7 @@ from memoranda.home.ledger import Pen
 from memoranda.home.settings import Settings
 from memoranda.home.store import LEDGER_REF
 from memoranda.index.indexes import REBUILDING
-from memoranda.index.keepout import kept_out, refused
+from memoranda.index.keepout import refused
 from memoranda.index.status import index_states
 from memoranda.notes.chains import Chains
 from memoranda.notes.pointers import parse_pointer
@@ -20,6 +20,7 @@ from memoranda.operations.findings import Check, Finding
 from memoranda.operations.holding import held_notes
 from memoranda.operations.open_home import OpenHome, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
+from memoranda.operations.returning import returned
 from memoranda.operations.review_findings import review_findings
 from memoranda.operations.space import Space
 from memoranda.trust.secrets import masked_path
@@ -194,13 +195,13 @@ def _sources(home: OpenHome) -> Iterator[Finding]:
 
 
 def _forgotten(home: OpenHome) -> Iterator[Finding]:
-    for item in kept_out(home.indexes.catalog.db):
-        if item.blob:
-            yield Finding(
-                "forgotten_returned", "warning", item.path,
-                f"{item.about} was forgotten, and stands in this file again. It is hidden.",
-                "`memoranda forget --returned` takes it away again, with --erase out of history too.",
-            )  # fmt: skip
+    for item in returned(home):
+        yield Finding(
+            "forgotten_returned", "warning", item.path,
+            f"{item.about} was {'forgotten' if item.blob else 'erased'}, and stands in this file again. It is hidden.",
+            "`memoranda forget --returned` takes it away again, with --erase out of history too."
+            if item.blob else "`memoranda forget --returned --erase` takes it out again.",
+        )  # fmt: skip
     for (owner, key), count in home.tombs.now().unchecked().items():
         yield Finding(
             "forgotten_unchecked", "warning", f"key {key} of {owner}",

@@ -9,13 +9,13 @@ from typing import Any
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Conflict, InvalidInput
 from memoranda.home.draft import Change, Draft
+from memoranda.home.erasing.erase import Blank
 from memoranda.home.tombstones import Mark, Seals, owner_of
-from memoranda.index.keepout import kept_out
 from memoranda.notes.ids import is_note_id
 from memoranda.notes.model import read_note
 from memoranda.notes.sameness import same_text, says_something
 from memoranda.operations.automatic import MEMORY, write_memory
-from memoranda.operations.cascade import Cascade, Lineage, Node, Taken, nothing_called, returned
+from memoranda.operations.cascade import Cascade, Lineage, Node, Taken, nothing_called
 from memoranda.operations.forgotten import owns_id, tombstone_lines
 from memoranda.operations.holding import refuse_held
 from memoranda.operations.meeting import hides, quarantined
@@ -23,6 +23,7 @@ from memoranda.operations.once import Permit, permitted, shared_of
 from memoranda.operations.open_home import OpenHome, first_found
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, citing_elsewhere, quoting, remains_of
+from memoranda.operations.returning import brought_back, returned
 from memoranda.operations.space import Space
 from memoranda.trust.standing import trust_of
 from memoranda.values import dataclass, replace
@@ -100,14 +101,15 @@ def forget(
     for _ in range(_ROUNDS):
         with home.indexes.lock:
             lineage = Lineage(home)
-            cascade = lineage.cascade(_seeds(home, lineage, what))
+            cascade = lineage.cascade(_seeds(home, lineage, what, erase))
+            again = tuple(brought_back(home)) if what.returned and erase else ()
             shared = [
                 Remains(f"calls without a session, in {ambient}", f"not those of {session} alone: name it")
                 for session, ambient in lineage.shared_calls(what.sessions)
             ]
         plan = _planned(context, space, home, lineage, cascade, what.single(), erase, dry_run)
-        plan = replace(plan, reason=" ".join(reason.split()), quotes=(*plan.quotes, *shared))
-        if dry_run or not cascade.taken:
+        plan = replace(plan, reason=" ".join(reason.split()), quotes=(*plan.quotes, *shared), again=again)
+        if dry_run or not (cascade.taken or again):
             return _spared(context, home, plan.told(context, dry_run=dry_run))
         if plan.permit is not None:
             plan.permit.use(context)
@@ -162,7 +164,7 @@ def _home_of(context: Context, space: Space, what: Selection) -> OpenHome:
     return home
 
 
-def _seeds(home: OpenHome, lineage: Lineage, what: Selection) -> list[tuple[Node, str]]:
+def _seeds(home: OpenHome, lineage: Lineage, what: Selection, erase: bool) -> list[tuple[Node, str]]:
     seeds: list[tuple[Node, str]] = []
     for name in what.ids:
         node = ("note" if is_note_id(name) else "entry", name)
@@ -177,7 +179,9 @@ def _seeds(home: OpenHome, lineage: Lineage, what: Selection) -> list[tuple[Node
         nodes = lineage.nodes_of(what.source) if ":" in what.source else []
         seeds += [(node, f"from {what.source}") for node in nodes if lineage.known(node)]
     if what.returned:
-        return seeds + returned(kept_out(home.indexes.catalog.db))
+        back = returned(home)
+        seeds += [(("note", item.about), f"came back as {item.path}") for item in back if item.blob]
+        return seeds + [(("entry", i.about), f"came back in {i.path}") for i in back if erase and not i.blob]
     if not seeds:
         raise nothing_called(
             what.subject or what.source or ", ".join(what.sessions), lineage.shared_calls(what.sessions)
@@ -203,13 +207,15 @@ class Plan:
     reason: str = ""
     needs_person: str | None = None
     permit: Permit | None = None
+    again: tuple[Blank, ...] = ()  # what was erased before, and Git's objects hold again
 
     def told(
         self, context: Context, *, dry_run: bool = False, also: Sequence[str] = (),
         remains: Sequence[tuple[str, str]] = (), found: Sequence[str] = (),
     ) -> Forgotten:  # fmt: skip
         """The report in two columns."""
-        also = tuple(dict.fromkeys(["rows of the indexes", *also]))
+        back = [f"{len(self.again)} erased text(s) that Git's objects hold again"] if self.again else []
+        also = tuple(dict.fromkeys(["rows of the indexes", *back, *also]))
         left = remains_of(self.home, self.lineage, self.cascade, self.quotes, erase=self.erase, told=remains)
         return Forgotten(
             self.home.name, self.cascade.taken, also, tuple(left), dry_run, self.erase, f"{context.now():%Y-%m-%d}",
@@ -304,10 +310,12 @@ def carry_out(context: Context, plan: Plan) -> Forgotten | None:
     shown = (home.repository.root / MEMORY).exists()
     if plan.erase:
         with home.indexes.lock:
-            blanks = plan.lineage.blanks(plan.cascade)
+            blanks = [*plan.lineage.blanks(plan.cascade), *plan.again]
         erasure = home.repository.erase(context, blanks, plan.reason, plan.testimony(context))
         if erasure.id:
             done = plan.told(context, also=erasure.removed, remains=erasure.remains, found=erasure.found)
+        elif not plan.cascade.taken:
+            done = plan.told(context)
         else:
             plan = replace(plan, erase=False)  # all of it was erased before
     if done is None:

@@ -165,3 +165,33 @@ def test_what_is_being_made_is_told_in_the_log_and_to_who_asks_for_the_health(
     assert told and told[0].startswith("caches of 1 Homes are being made: ")
     assert any("caches of a Home are being made: reading notes" in line for line in caplog.messages)
     assert again.state() == ("ok", "") and "acme" not in " ".join((*told, *caplog.messages))
+
+
+def test_homes_that_were_not_used_last_rest_and_answer_as_before(
+    node: Callable[[int], Homes], context: Context
+) -> None:
+    """They stay open with nothing at hand, as many as may; the others are closed."""
+    homes = node(1 << 30)
+    homes._most, homes._resting = 1, 2
+    _filled(homes, context)
+    homes.tidy()
+    assert len(homes) == 3
+    _recall(homes, context, "bolt")
+    with homes.whole("bolt", "web") as home:
+        assert home is not None
+        before = home.indexes.lexical
+        homes.tidy()
+        assert before._view is not None  # it is in use, and was used last
+    _recall(homes, context, "dune")
+    homes.tidy()
+    assert before._view is None
+    other = node(1 << 30)
+    new = RememberRequest(content="The harbour of bolt has a lighthouse.")
+    Builtin(other).remember(context, _where("bolt"), new)
+    found = _recall(homes, context, "bolt")
+    assert {item.content for item in found.items} == {
+        "The harbour of bolt has 1 gates.", "The harbour of bolt has a lighthouse.",
+    }  # fmt: skip
+    assert not found.coverage.notices
+    with homes.whole("bolt", "web") as home:
+        assert home is not None and home.indexes.lexical is before  # it was never closed

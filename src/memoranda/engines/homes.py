@@ -29,6 +29,7 @@ from memoranda.values import dataclass, field
 MOST = 64  # Homes that stay open at once, when nobody uses them: 3 to 6 MB each, and 25 open files
 IDLE = timedelta(minutes=10)
 _FILES = 26
+_FILES_AT_REST = 16
 _TRIM = 30.0  # seconds between two looks at the size of a node's caches
 
 
@@ -42,13 +43,15 @@ class _Entry:
     space: Space | None = None
     users: int = 0
     last: datetime | None = None
+    rests: bool = False  # it is open, and holds little in memory
 
 
 class Homes:
     """The pool of the Homes below `folder`. Threads share it; `context` gives the clock and the random source.
 
     At most `most` Homes stay open that nobody uses, fewer where the system lets a process open few files, and none for
-    longer than `idle`; those in use are not counted.
+    longer than `idle`; those in use are not counted. Behind them as many rest as the shelf says (`Shelf.resting`): they
+    are open and have given back their memory, so that to be asked again costs them a fraction of an opening.
     """
 
     def __init__(
@@ -57,11 +60,14 @@ class Homes:
         self.shelf: Shelf = DiskShelf(folder) if shelf is None else shelf
         self.folder = self.shelf.folder
         self._context = context
-        self._most = min(most, max(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 // _FILES))
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
+        self._most = min(most, max(4, files // _FILES))
+        self._resting = min(self.shelf.resting, max(0, files - self._most * _FILES) // _FILES_AT_REST)
         self._idle = idle
         self._entries: OrderedDict[tuple[str, str | None], _Entry] = OrderedDict()
         self._lock = threading.Condition(threading.Lock())
         self._surplus = threading.Event()
+        self._awake = 0  # of the entries, those that do not rest
         self._closed = False
         self._keeper: threading.Thread | None = None
         self.trouble: MemorandaError | OSError | None = None  # why a Home could not be closed as it should, the last
@@ -140,7 +146,10 @@ class Homes:
             entry = self._entries.get((tenant, project))
             if entry is None:
                 entry = self._entries[tenant, project] = _Entry(tenant, project)
+                self._awake += 1
             entry.users += 1
+            self._awake += entry.rests
+            entry.rests = False
             self._entries.move_to_end((tenant, project))
             return entry
 
@@ -152,7 +161,7 @@ class Homes:
             if entry.space is None and not entry.users:
                 self._forget(entry)  # there is no such Home, and who asks for it leaves nothing
             if self._entries and not self._closed:
-                self._keep(surplus=len(self._entries) > self._most)
+                self._keep(surplus=self._awake > self._most)
 
     # Letting go of them
 
@@ -198,13 +207,32 @@ class Homes:
         self.shelf.trim()
 
     def tidy(self) -> int:
-        """Closes what is too much or was not used for long; returns how many that were."""
+        """Closes what is too much or was not used for long, and lays to rest what is not among the last; returns how
+        many were closed."""
         now = self._context.now()
         with self._lock:
             idle = [entry for entry in self._entries.values() if not entry.users]
-            surplus = max(0, len(self._entries) - self._most)
+            surplus = max(0, len(self._entries) - self._most - self._resting)
             old = [e for n, e in enumerate(idle) if n < surplus or (e.last is not None and now - e.last >= self._idle)]
-        return sum(self._let_go(entry) for entry in old)
+        closed = sum(self._let_go(entry) for entry in old)
+        with self._lock:
+            awake = [entry for entry in self._entries.values() if not (entry.users or entry.rests)]
+            tired = awake[: max(0, self._awake - self._most)]
+        for entry in tired:
+            self._lay_to_rest(entry)
+        return closed
+
+    def _lay_to_rest(self, entry: _Entry) -> None:
+        with entry.lock:
+            with self._lock:
+                if entry.users or entry.rests or entry.space is None:
+                    return
+                entry.rests = True
+                self._awake -= 1
+            try:
+                entry.space.homes()[0].rest()
+            except (MemorandaError, OSError) as error:
+                self.trouble = error
 
     def _let_go(self, entry: _Entry) -> bool:
         """Closes one Home, unless somebody has taken it up again; its records are committed first."""
@@ -227,6 +255,7 @@ class Homes:
         """Two may let go of one Home at once, and a third have opened it again between them: that one stays known."""
         if self._entries.get((entry.tenant, entry.project)) is entry:
             del self._entries[entry.tenant, entry.project]
+            self._awake -= not entry.rests
 
     def close(self) -> None:
         """Commits and closes every Home; waits for who is still in one."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("memoranda.homes")
 CACHES = 20 << 30  # bytes of a node's caches of Homes in PostgreSQL: about ten million notes
+RESTING = 1024  # Homes of PostgreSQL: half a megabyte each, and 15 open files
 _USED = "in-use.lock"
 _TELL = 5.0  # seconds between two lines of the log about one Home
 _LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
@@ -65,6 +66,7 @@ class Shelf(Protocol):
 
     folder: Path  # of this node
     isolation: Isolation  # what keeps tenants apart there
+    resting: int  # Homes that may stay open beside those that were used last, with little in memory
 
     def keys_of(self, tenant: str) -> Keys:
         """The keys of a tenant, which no other tenant's Homes are made with."""
@@ -104,6 +106,7 @@ class DiskShelf:
     """Implements `Shelf` below a folder."""
 
     isolation: Isolation = "logical"  # this program alone keeps them apart
+    resting = 0  # each has threads and a process of Git
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
@@ -221,6 +224,7 @@ class PostgresShelf:
     """
 
     isolation: Isolation = "backend"  # row-level security keeps them apart
+    resting = RESTING
 
     def __init__(self, folder: Path, database: Database, secrets: tuple[bytes, ...], *, most: int = CACHES) -> None:
         self.folder = folder.absolute()

@@ -356,6 +356,10 @@ class Holding(ABC):
             InvalidInput: the reason repeats the text, or a blob is no file.
         """
 
+    def rest(self) -> None:
+        """Gives back what is held in memory and read again by whoever asks next."""
+        return
+
     @abstractmethod
     def close(self) -> None:
         """Commits what is left and lets go of everything."""

@@ -129,6 +129,12 @@ class Catalog:
         for sql in indexes:
             self.db.execute(sql)
 
+    def rest(self) -> None:
+        """Gives back what is held in memory and read again by whoever asks next; it stays open."""
+        self.forget()
+        with named_errors(WHAT):
+            self.db.execute("PRAGMA shrink_memory")
+
     def close(self) -> None:
         self.db.close()
 

@@ -74,6 +74,10 @@ class ContentIndex(Protocol):
         """Reads everything. Raises IndexDamaged when it does not hold together."""
         ...
 
+    def rest(self) -> None:
+        """Gives back what is held in memory and read again by whoever asks next; it stays open."""
+        ...
+
     def close(self) -> None: ...
 
 

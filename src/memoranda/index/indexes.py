@@ -589,6 +589,13 @@ class Indexes:
         self._places.clear()
         self._level = None
 
+    def rest(self) -> None:
+        """Gives back what is held in memory and read again by whoever asks next; all stays open. IndexDamaged."""
+        with self.lock:
+            for held in (self._catalog, *self.lent, *self._open.values()):
+                if held is not None:
+                    held.rest()
+
     def close(self) -> None:
         with self.lock:
             self._close()

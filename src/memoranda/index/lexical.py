@@ -95,6 +95,14 @@ class LexicalIndex:
 
         shutil.rmtree(directory, ignore_errors=True)
 
+    def rest(self) -> None:
+        """Gives back what is held in memory and read again by whoever asks next; it stays open."""
+        with self._lock, named_errors(_WHAT):
+            self._view = None
+            self._postings.clear()
+            self._postings_bytes = 0
+            self._db.execute("PRAGMA shrink_memory")
+
     def close(self) -> None:
         with self._lock:
             self._db.close()

@@ -125,6 +125,14 @@ class VectorIndex:
             db.execute("PRAGMA secure_delete=ON")  # a code tells about its text: dropped, its bytes are overwritten
         return VectorIndex(db, directory, embedder, close, calibrated)
 
+    def rest(self) -> None:
+        """Gives back what is held in memory and read again by whoever asks next; it stays open."""
+        with self._lock, named_errors(_WHAT):
+            self._view = None
+            self._numbers.clear()
+            self._without.clear()
+            self._db.execute("PRAGMA shrink_memory")
+
     def close(self) -> None:
         with self._lock:
             self._db.close()

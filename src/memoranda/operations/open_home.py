@@ -240,6 +240,11 @@ class OpenHome:
         if isinstance(self.indexes, ReaderIndexes):
             self.indexes.give_back()
 
+    def rest(self) -> None:
+        """Nobody asks for a while: what is held in memory and can be read again is given back. IndexDamaged."""
+        self.indexes.rest()
+        self.repository.rest()
+
     def close(self) -> None:
         try:
             self.indexes.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ from memoranda.faces.http.config import Config
 from memoranda.faces.http.operator import EXAMPLE, Made, first
 
 _GRACE = 15  # seconds that requests have to end
+_FILES = 65_536  # open files, for connections and open Homes; systems give a process 1,024 until it asks for more
 
 
 def serve(config: Config, *, example: bool, in_json: bool) -> int:
@@ -29,6 +31,7 @@ def serve(config: Config, *, example: bool, in_json: bool) -> int:
         level=config.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     logging.getLogger("alembic").setLevel(logging.WARNING)  # its plugins and migrations are nobody's news
+    _ask_for_files()
     listening = _listen(config)
     try:
         app = create_app(config)
@@ -54,6 +57,13 @@ def serve(config: Config, *, example: bool, in_json: bool) -> int:
     finally:
         listening.close()
     return 0
+
+
+def _ask_for_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if resource.RLIM_INFINITY != soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _listen(config: Config) -> socket.socket:

@@ -437,6 +437,9 @@ class PostgresRepository(Holding):
     def _object(self, name: str) -> GitObject | None:
         return self.store.get(name)
 
+    def rest(self) -> None:
+        self.store.rest()
+
     def close(self) -> None:
         self.store.close()
         hold, self._hold = self._hold, None

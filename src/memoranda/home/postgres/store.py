@@ -236,6 +236,10 @@ class PostgresStore:
     def undone(self) -> None:
         """A transaction was not committed: what it wrote is not there."""
         self._writer.forget()
+        self.rest()
+
+    def rest(self) -> None:
+        """Lets go of the objects that are held; they are read again."""
         with self._lock:
             self._held.clear()
             self._passing = {}

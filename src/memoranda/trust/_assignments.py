@@ -83,8 +83,9 @@ _CONNECTS = lazy(
     r"""|(?P<space>[ \t]+)"""
 )
 _VALUE = lazy(
-    r"""(?:(?:[\w.]*env|ENV)\(\s*["'][^"'\n]{1,60}["']\s*,\s*)?(?:new\s+)?[bBrRuUfF@]{0,2}(?P<q>\\?["'`])"""
-    r"""(?P<quoted>(?:(?!(?P=q))[^\n]){1,400})(?P=q)|(?P<bare>[^\s"'`<>,;|\\)\]}]{1,400})"""
+    r"""(?:(?:[\w.]*env|ENV)\(\s*["'][^"'\n]{1,60}["']\s*,\s*)?(?:new\s+)?[bBrRuUfF@]{0,2}"""
+    r"""(?:"(?P<double>[^"\n]{1,400})\"|'(?P<single>[^'\n]{1,400})'|`(?P<back>[^`\n]{1,400})`"""
+    r"""|(?P<q>\\["'`])(?P<escaped>(?:(?!(?P=q))[^\n]){1,400})(?P=q))|(?P<bare>[^\s"'`<>,;|\\)\]}]{1,400})"""
 )
 _USER = lazy(
     r"""(?:user(?:[-_ ]?(?:name|id))?|login|uid|usr|machine|host|identifiant|email)["']?\s*(?:=>|[:=]|\s)""", 2
@@ -108,7 +109,7 @@ _OF_IT = lazy(
 )
 _NUMBERED_WORD = lazy(r"(?!sha|md|utf|rfc|iso|log|step|rule|item|page)[a-z]{4,}[-_.]\d{2,}")  # `password toucan-42`
 _APPOSED = lazy(r",[ \t]+(?P<value>[^\s,;:]{8,40})(?=[ \t]*[,.)]|[ \t]*$)")  # `his password, dragonfly88, …`
-_NEAR = lazy(r"[^\n.!?:=]{0,60}?[ \t(\"'](?P<value>[^\s\"'`(),;:]{6,40})")
+_NEAR = lazy(r"[ \t(\"'](?P<value>[^\s\"'`(),;:]{6,40})")
 _DIGIT = lazy(r"\d")
 _SPECIAL = lazy(r"[!@#$%^&*+=~?_]")
 _BEFORE = lazy(
@@ -120,7 +121,8 @@ _IS = lazy(r"[ \t](?:is|was|as|est|comme|for)[ \t]", 2)  # without which that is
 _ENDS = lazy(r"[.!?;,)]*\s*(?:$|\n|[.!?;)](?:\s|$)|,? (?:and|but|so|for|et|mais|pour)\b)", 2)
 
 
-NAMES = anywhere(*(core for core, _, _ in _CORES))
+NAMES = anywhere(*(core for core, _, _ in _CORES))  # one bit after the other
+_SHIFT, _ALL = NAMES.each[0][0].bit_length() - 1, (1 << len(_CORES)) - 1
 
 
 def find(text: str, low: str, held: int) -> Iterator[Hit]:
@@ -130,8 +132,12 @@ def find(text: str, low: str, held: int) -> Iterator[Hit]:
     settled: set[int] = set()  # where names begin that led to something: they hold one secret, whatever else they say
     keys: set[int] = set()  # where names of keys begin that led to none: a weak sign leads to less
     begins: dict[int, int] = {}  # where the name of a core begins: `key` is looked for twice
-    for (core, kind, whole), (bit, _) in zip(_CORES, NAMES.each, strict=True):
-        at = low.find(core) if held & bit else -1
+    names = held >> _SHIFT & _ALL
+    while names:
+        first = names & -names  # the bits in their order: of thirty names few are there
+        names ^= first
+        core, kind, whole = _CORES[first.bit_length() - 1]
+        at = low.find(core)
         while at >= 0:
             match = whole.match(low, at)
             if match is not None:
@@ -160,9 +166,10 @@ def _led_to(text: str, start: int, after: int, kind: str) -> Hit | None:
     name = text[start:end].rstrip(".-")
     if _is_another(name.lower()):
         return None
-    if _OF_IT.match(text, start + len(name)):
+    end = start + len(name)
+    if text[end : end + 1] in " \t" and _OF_IT.match(text, end):
         return None
-    hit = _assigned(text, name, start, start + len(name), kind)
+    hit = _assigned(text, name, start, end, kind)
     if hit is not None or kind == "w" or name.lower() == "pass":  # "one pass is enough"
         return hit
     return _said(text, start, after, kind)
@@ -187,8 +194,9 @@ def _assigned(text: str, name: str, start: int, end: int, kind: str) -> Hit | No
     value = _VALUE.match(text, connects.end())
     if value is None:
         return None
-    group = "quoted" if value["quoted"] is not None else "bare"
-    found, (a, b) = value[group], value.span(group)
+    place = value.lastgroup or "bare"
+    group = "bare" if place == "bare" else "quoted"
+    found, (a, b) = value[place], value.span(place)
     if group == "quoted" and start and text[start - 1] in "\"'`" and connects.group()[:1] != text[start - 1]:
         return None  # `"Password:", "…"`: the name is the end of one text, and what is quoted is another
     if not connects["sign"] and group == "quoted" and name.lower() == "pass":
@@ -239,7 +247,7 @@ def _is_password(text: str, start: int, value: str, group: str, sign: str, conne
     if len(value) < 4 or is_stand_in(value) or (sign == "|" and not is_strong(value)):
         return False
     if group == "quoted":
-        return _can_be_quoted(value) and ("," not in connects or is_strong(value))
+        return not _is_part(value) and ("," not in connects or is_strong(value))
     if is_strong(value) and not is_code(value):
         return not (_names_itself(value) or value.startswith("/"))
     if _near_user(text, start):
@@ -250,11 +258,14 @@ def _is_password(text: str, start: int, value: str, group: str, sign: str, conne
 
 
 def _can_be_quoted(value: str) -> bool:
-    """Whether what stands between quotes can be a password, and not a label, a selector, a path or a piece of"
-    " code."""
-    return not (
-        is_stand_in(value)
-        or value.endswith(":")
+    """Whether what stands between quotes can be a password."""
+    return not (is_stand_in(value) or _is_part(value))
+
+
+def _is_part(value: str) -> bool:
+    """Whether what stands between quotes is a label, a selector, a path or a piece of code."""
+    return (
+        value.endswith(":")
         or value.startswith(("#", "/", "--", "+", ",", ")", " ", ".$", ". "))
         or _names_itself(value)
         or _is_path(value)
@@ -294,7 +305,7 @@ def _is_key(name: str, value: str, group: str, kind: str) -> bool:
         return False
     if is_uuid(value):
         return kind == "k" and not name.lower().endswith("id") and not is_stand_in(value)
-    if group == "bare" and is_code(value) and not any(char.isdigit() for char in value):
+    if group == "bare" and not _DIGIT.search(value) and is_code(value):
         return False
     if not is_random(value, least):
         return False
@@ -326,11 +337,14 @@ def _said(text: str, start: int, end: int, kind: str) -> Hit | None:
     apposed = _APPOSED.match(text, end)
     if apposed is not None and _is_mixed(apposed["value"]):
         return ("password", *apposed.span("value"))
-    if _SPECIAL.search(text, end, end + 90) is None:
+    special = _SPECIAL.search(text, end, end + 90)
+    if special is None:
         return None
-    return next(
-        (("password", *near.span("value")) for near in _NEAR.finditer(text, end, end + 90) if _is_made_up(near)), None
-    )
+    at = special.start()
+    for near in _NEAR.finditer(text, end, end + 90):
+        if near.end() > at and _is_made_up(near):
+            return ("password", *near.span("value"))
+    return None
 
 
 def _is_made_up(near: re.Match[str]) -> bool:

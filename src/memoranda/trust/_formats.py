@@ -7,16 +7,16 @@ already. Each rule names a few letters that it cannot do without, so that most r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from memoranda.notes.lazyre import lazy
+from memoranda.trust._hints import Heads, head
 from memoranda.trust._values import is_dummy
 
 Hit = tuple[str, int, int]  # kind, start, end
 
 _LONG = lazy(r"\S{20,}")  # no token is shorter
 _BEGIN, _END = r"(?<![A-Za-z0-9_.])", r"(?![A-Za-z0-9])"
-_BEGINNINGS = lazy(r"[^A-Za-z0-9_.](?=([A-Za-z0-9]\S\S))")
 
 
 def _made(pattern: str) -> re.Pattern[str]:
@@ -143,28 +143,44 @@ _TOKENS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
 _TOLD = ("sk-ant-", "sgp_", "xox", "AIza", "ABSK")
 _SAID = lazy(r"key|token|secret|bearer|cl[ée]|jeton", re.IGNORECASE)
 
-# Most rules are asked where the first three letters of their tokens begin a word; of a few, letters within are known.
+# Most rules are asked where a run begins as their tokens do; of a few, letters within are known.
 _WITHIN = [rule for rule in _TOKENS if rule[1][:1] in "_./" or rule[1] == "NRAL"]
 _NUMBERED = [rule for rule in _TOKENS if rule[1] in ("-", "|")]
 _NUMBER = lazy(r"-(?:[A-Za-z0-9]{64}|\d{6}-\d{6}-)")
-_BY_THREE: dict[str, list[tuple[str, str, re.Pattern[str]]]] = {}
+_BY_HEAD: dict[bytes, list[tuple[str, str, re.Pattern[str]]]] = {}
 for _rule in _TOKENS:
     if _rule not in _WITHIN and _rule not in _NUMBERED:
         for _letters in _rule[1].split():
-            _BY_THREE.setdefault(_letters[:3], []).append((_rule[0], _letters, _rule[2]))
+            _BY_HEAD.setdefault(head(_letters), []).append((_rule[0], _letters, _rule[2]))
 
 
-def find(text: str) -> Iterator[Hit]:
-    """Tokens that stand alone in the text, wherever they stand."""
-    for kind, start, end in _all(text):
-        if not is_dummy(text[start:end]):
+def find(text: str, heads: Heads, known: Sequence[Hit] = ()) -> Iterator[Hit]:
+    """Tokens that stand alone in the text, wherever they stand; `heads` are those of its long words.
+
+    What lies in one that is `known` by its maker already adds nothing.
+    """
+    for kind, start, end in _all(text, heads):
+        if not is_within(start, end, known) and not is_dummy(text[start:end]):
             yield kind, start, end
 
 
-def _all(text: str) -> Iterator[Hit]:
-    for three in _BY_THREE.keys() & _BEGINNINGS.findall(f" {text}"):
-        for rule in _BY_THREE[three]:
-            yield from _beginning(text, *rule)
+def is_within(start: int, end: int, hits: Sequence[Hit]) -> bool:
+    """Whether these characters lie in one of the hits."""
+    for _, first, last in hits:  # noqa: SIM110 - a generator takes twice as long
+        if first <= start and end <= last:
+            return True
+    return False
+
+
+def _all(text: str, heads: Heads) -> Iterator[Hit]:
+    for begun in _BY_HEAD.keys() & heads:
+        for kind, letters, pattern in _BY_HEAD[begun]:
+            at = text.find(letters)
+            while at >= 0:
+                match = pattern.match(text, at)
+                if match is not None:
+                    yield kind, *match.span()
+                at = text.find(letters, at + 1)
     rules = [rule for rule in _WITHIN if rule[1] in text]
     if "|" in text or _NUMBER.search(text):
         rules += _NUMBERED
@@ -173,15 +189,6 @@ def _all(text: str) -> Iterator[Hit]:
             for kind, letters, pattern in rules:
                 if letters in word.group():
                     yield from ((kind, *match.span()) for match in pattern.finditer(text, *word.span()))
-
-
-def _beginning(text: str, kind: str, letters: str, pattern: re.Pattern[str]) -> Iterator[Hit]:
-    at = text.find(letters)
-    while at >= 0:
-        match = pattern.match(text, at)
-        if match is not None:
-            yield kind, *match.span()
-        at = text.find(letters, at + 1)
 
 
 def can_be(text: str, start: int) -> bool:

@@ -8,7 +8,7 @@ be missing after all, never the other way round: whoever asks looks for it himse
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from memoranda.notes.lazyre import lazy
@@ -20,9 +20,25 @@ TOKEN = 20  # characters; no token of a known form is shorter
 # Bits that are no hints: what may lie in or begin in a word, and how long one is at least.
 CARD, IBAN, DIGIT, OF_12, OF_20, OF_24, MIXED = 1, 2, 4, 8, 16, 32, 64
 _FIRST = 7
+_HEAD = 3
 _DIGIT = lazy(r"\d")
 _LONG = lazy(r"\S{12,}")
-_BEGINNINGS = lazy(r"[^a-z0-9](?=([a-z0-9]\S))")  # of words
+_AS_RUNS = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256))
+Heads = Set[bytes]  # how runs of letters and digits begin: three of each, in lower case, or all of a shorter one
+_NO_HEADS: Heads = frozenset()
+
+
+def heads_of(low: str) -> Heads:
+    """The heads of all runs in a text in lower case."""
+    return {run[:_HEAD] for run in low.encode("utf-8", "replace").translate(_AS_RUNS).split()}
+
+
+def head(hint: str, *, ends: bool = False) -> bytes:
+    """The head of a run that begins as the hint does; `ends`: nothing comes after it."""
+    run = hint.lower().encode().translate(_AS_RUNS).partition(b" ")[0][:_HEAD]
+    if not run or (len(run) == len(hint) < _HEAD and not ends):
+        raise ValueError(f"a hint must have {_HEAD} letters or say how the run ends: {hint!r}")
+    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,7 @@ class _Known(dict[str, int]):
     def __init__(self) -> None:
         self._count = _FIRST
         self._hints: dict[str, list[tuple[str, int]]] = {}  # by their first two letters
-        self._beginnings: dict[str, list[tuple[str, int]]] = {}  # the same, of those that begin a word
+        self._beginnings: dict[bytes, list[tuple[str, int]]] = {}  # by their heads, those that begin a word
         self._anywhere: list[tuple[str, int]] = []
         self._whole: tuple[re.Pattern[str], dict[str, list[tuple[str, int]]]] | None = None  # see `of_text`
 
@@ -51,7 +67,7 @@ class _Known(dict[str, int]):
             part = max(hint.split(), key=len)
             self._hints.setdefault(part[:2], []).append((part, bit))
             if begin is True or (begin and hint in begin):
-                self._beginnings.setdefault(part[:2], []).append((part, bit))
+                self._beginnings.setdefault(head(part, ends=f"{part} " in hint), []).append((part, bit))
             else:
                 self._anywhere.append((part, bit))
             each.append((bit, hint))
@@ -76,16 +92,14 @@ class _Known(dict[str, int]):
         self[word] = bits
         return bits
 
-    def of_long(self, words: list[str]) -> int:
-        """The bits of words of at least 20 characters: they hardly ever come again, so all are asked at once."""
-        text = " ".join(words)
-        low = text.lower()
-        bits = OF_12 | OF_20 | _numbers(text) | (OF_24 if max(map(len, words)) >= 24 else 0)
+    def of_long(self, low: str, heads: Heads) -> int:
+        """The bits of the hints in long words, in lower case: they hardly ever come again, so all are asked at once."""
+        bits = 0
         for hint, bit in self._anywhere:
             if hint in low:
                 bits |= bit
-        for pair in self._beginnings.keys() & _BEGINNINGS.findall(f" {low}"):
-            for hint, bit in self._beginnings[pair]:
+        for begun in self._beginnings.keys() & heads:
+            for hint, bit in self._beginnings[begun]:
                 if hint in low:
                     bits |= bit
         return bits
@@ -153,16 +167,23 @@ def beginning(*hints: str) -> Group:
     return _known.group(hints, begin=True)
 
 
-def held_in(words: Sequence[str]) -> int:
-    """The bits of what stands in these words, which are all of a text."""
+def held_in(words: Sequence[str]) -> tuple[int, Heads]:
+    """The bits of what stands in these words, which are all of a text; and the heads of its long words."""
+    held, heads = 0, _NO_HEADS
     long = [word for word in words if len(word) >= TOKEN]
     if long:
-        held, words = _known.of_long(long), [word for word in words if len(word) < TOKEN]
-    else:
-        held = 0
+        held, heads = _of_long(" ".join(long), long)
+        words = [word for word in words if len(word) < TOKEN]
     for bits in set(map(_known.__getitem__, words)):
         held |= bits
-    return held
+    return held, heads
+
+
+def _of_long(text: str, words: list[str]) -> tuple[int, Heads]:
+    low = text.lower()
+    heads = heads_of(low)
+    held = _known.of_long(low, heads) | OF_12 | OF_20 | _numbers(text)
+    return held | (OF_24 if max(map(len, words)) >= 24 else 0), heads
 
 
 def _has_digit(text: str) -> bool:
@@ -172,21 +193,29 @@ def _has_digit(text: str) -> bool:
     return _DIGIT.search(text) is not None
 
 
-def held_by(text: str) -> int:
-    """The bits of a text that comes alone, hints as in `held_in`, numbers for the whole.
+def held_by(text: str) -> tuple[int, Heads]:
+    """What a text holds that comes alone, hints and heads as in `held_in`, numbers for the whole.
 
     Takes as long as its words that are known already, and touches a tenth of the memory: between two calls of a server
     all of that has left the processor's caches, and the words of eighty others cost 60 µs to fetch.
     """
-    held = _known.of_text(text.lower())
     numbers = DIGIT | CARD | IBAN if _has_digit(text) else 0
-    for word in _LONG.findall(text):
+    long, low = _LONG.findall(text), text.lower()
+    tokens = [word for word in long if len(word) >= TOKEN]
+    if not tokens:
+        held, heads = _known.of_text(low), _NO_HEADS
+    elif sum(map(len, tokens)) * 2 < len(text):
+        held, heads = _known.of_text(low) | OF_20, heads_of(" ".join(tokens).lower())
+    else:
+        heads = heads_of(low)
+        held = _known.of_long(low, heads) | OF_20
+    if long:
         held |= OF_12
-        if len(word) >= TOKEN:
-            held |= OF_20 | (OF_24 if len(word) >= 24 else 0)
-        elif numbers and _DIGIT.search(word):
+        if tokens and max(map(len, tokens)) >= 24:
+            held |= OF_24
+        if numbers and any(map(_DIGIT.search, long)):
             held |= MIXED
-    return held | numbers
+    return held | numbers, heads
 
 
 def starts(low: str, held: int, group: Group) -> Iterable[int]:

@@ -20,7 +20,7 @@ _PEM = lazy(
     r"|\Z)",
     re.DOTALL,
 )
-_BODY = lazy(r"[A-Za-z0-9+/]{24}")  # a block without one is a title or a pattern
+_BODY = lazy(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24}")  # a block without one is a title or a pattern
 _PEM_BASE64 = "LS0tLS1CRUdJTi"  # "-----BEGIN " begins with this in base64
 _PEM_BLOCK = lazy(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\s]{20,}={0,2}")
 _SCHEME = lazy(r"[A-Za-z][A-Za-z0-9+.-]{1,30}$")
@@ -75,7 +75,10 @@ _LITERALS = (
     ("->password", lazy(r"->Password\s{0,8}=\s{0,3}[\"'](?P<value>[^\"'\n$]{4,60})[\"']")),
     (
         "username",
-        lazy(r"\busername[ \t]+([\"'])[^\"'\n$]{1,60}\1\s+password[ \t]+([\"'])(?P<value>[^\"'\n$]{3,60})\2"),
+        lazy(
+            r"username(?<!\wusername)[ \t]+([\"'])[^\"'\n$]{1,60}\1\s+password[ \t]+([\"'])"
+            r"(?P<value>[^\"'\n$]{3,60})\2"
+        ),
     ),
 )
 _HASH = lazy(
@@ -84,8 +87,9 @@ _HASH = lazy(
     r"|1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}"
     r"|y\$[./A-Za-z0-9$]{40,}"
     r"|argon2(?:id?|d)\$[A-Za-z0-9=,$+/]{40,}|krb5(?:asrep|tgs)\$(?:23\$)?\S{60,}|apr1\$\S{8}\$\S{22}"
-    r"|scrypt\$\S{40,})|pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,}"
+    r"|scrypt\$\S{40,})"
 )
+_NAMED_HASH = lazy(r"pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]+\$[A-Za-z0-9+/=]{20,}")
 _HEADERS = beginning("authorization", "bearer", "x-", "api-key", "apikey", "jenkins-crumb", "cookie")
 _TOOLS = anywhere(
     *(hint for hint, _ in (*_COMMANDS, *_LITERALS)),
@@ -129,8 +133,9 @@ def _long(text: str, low: str, held: int) -> Iterator[Hit]:
     for at in starts(low, held, _HEADERS):
         yield from _header(text, at)
     if "$" in text:
-        for match in _HASH.finditer(text):
-            yield "password_hash", *match.span()
+        for pattern in (_HASH, _NAMED_HASH):  # apart: each begins with letters of its own
+            for match in pattern.finditer(text):
+                yield "password_hash", *match.span()
 
 
 def _key_blocks(text: str) -> Iterator[Hit]:

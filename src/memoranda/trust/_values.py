@@ -41,10 +41,11 @@ _INSIDE = lazy(
 _RUN = lazy(r"(.)\1{7}")
 _TWICE = lazy(r"(.)\1")
 _ROUND = lazy(r"(..?.)\1{5}")
-_SAYS_SO = lazy(
-    r"your[-_ ]?[a-z]|redacted|removed|placeholder|example|goes.?here|insert|replace|dummy|change.?(?:me|it)|put[_-]"
-    r"|process\.env|environ|getenv|env\[|votre|exemple|masqu|lorem|sample|fake(?:[-_]|(?<=\bfake))|n/a$|not[-_ ]?set"
-    r"|my[-_]?(?:api[-_]?key|token|secret)|test[-_]?(?:key|token|secret|password)$|<.*>$|notasecret|not-a-secret"
+_SAYS_SO = lazy(  # few alternatives: each is tried at every letter
+    r"your[-_ ]?[a-z]|re(?:dacted|moved|place)|ex(?:ample|emple)|env(?:iron|\[)|p(?:laceholder|ut[_-]|rocess\.env)"
+    r"|g(?:oes.?here|etenv)|insert|dummy|change.?(?:me|it)|votre|lorem|sample|fake(?:[-_]|(?<=\bfake))"
+    r"|n(?:/a$|ot(?:[-_ ]?set|asecret|-a-secret))|m(?:asqu|y[-_]?(?:api[-_]?key|token|secret))"
+    r"|test[-_]?(?:key|token|secret|password)$|<.*>$"
 )
 _CODE = lazy(
     r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[\[(]?.*|[A-Za-z_][\w.:>-]*[\[(].*|[a-z]+(?:[A-Z][a-z]+)+"
@@ -63,6 +64,11 @@ _PARTS = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _UUID = lazy(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _UNSAYABLE = lazy(r"q[^u]|[jvwxz][bcdfghjkmnpqtvwxz]|[bcdfgmpqtvwz]x|[bcdfghjklmnprstvwxz]{2}[jqvwxz]|^[a-f]+$")
 _CONSONANTS = lazy(r"[^aeiouyAEIOUY]{5}")
+# All bytes but these as spaces.
+_SMALL, _DIGITS = (
+    bytes(code if code in kept else 32 for code in range(256))
+    for kept in (b"abcdefghijklmnopqrstuvwxyz", b"0123456789")
+)
 _N_LOG_N = [0.0, *(n * math.log2(n) for n in range(1, 513))]
 
 
@@ -82,9 +88,9 @@ def is_variable(value: str) -> bool:
     return _VARIABLE.match(value) is not None
 
 
-def is_masked(value: str) -> bool:
-    """Whether a form was filled with one character over and over, or with dots."""
-    kinds = len(set(value))
+def is_masked(value: str, kinds: int = 0) -> bool:
+    """Whether a form was filled with one character over and over, or with dots; `kinds` of characters if known."""
+    kinds = kinds or len(set(value))
     if kinds <= 2:
         return True
     # Of eight in a row two of every fourth are neighbours; what comes later are zeros in base64.
@@ -98,9 +104,10 @@ def is_masked(value: str) -> bool:
 
 def is_dummy(token: str) -> bool:
     """Whether a token is filled so, or with two or three characters over and over."""
-    if is_masked(token):
+    kinds = len(set(token))
+    if is_masked(token, kinds):
         return True
-    return len(token) >= 12 and len(set(token)) * 3 <= len(token) and _ROUND.search(token, 0, 80) is not None
+    return len(token) >= 12 and kinds * 3 <= len(token) and _ROUND.search(token, 0, 80) is not None
 
 
 def is_code(value: str) -> bool:
@@ -136,14 +143,19 @@ def is_random(value: str, least: int) -> bool:
     """Whether at least `least` characters look drawn at random: no words, few repetitions, not an identifier."""
     if len(value) < least or not value.isascii() or " " in value or _NUMBERED.fullmatch(value):
         return False
-    parts = _PARTS.findall(value)
-    if len(parts) * 4 < len(value):  # otherwise it changes between capitals, letters and digits as no word does
+    if not _is_restless(value) and len(parts := _PARTS.findall(value)) * 4 < len(value):
         wordy = sum(len(part) for part in parts if len(part) >= 4 and _is_wordlike(part))
         if wordy * 2 > len(value) or not _DIGIT.search(value):
             return False
     elif len(value) < 20 and not _DIGIT.search(value):
         return False
     return _is_varied(value, 2.8 if least < 20 else 3.1)
+
+
+def _is_restless(value: str) -> bool:
+    """Whether it changes between letters and digits as no word does: then its parts need not be looked at."""
+    data = value.encode()
+    return (len(data.translate(_SMALL).split()) + len(data.translate(_DIGITS).split())) * 4 >= len(data)
 
 
 def is_uuid(value: str) -> bool:
@@ -163,7 +175,7 @@ def entropy(value: str) -> float:
     """Bits a character, by how often each occurs."""
     value = value[:512]
     size = len(value)
-    return math.log2(size) - sum(_N_LOG_N[value.count(char)] for char in set(value)) / size
+    return math.log2(size) - sum(map(_N_LOG_N.__getitem__, map(value.count, set(value)))) / size
 
 
 def _is_wordlike(part: str) -> bool:

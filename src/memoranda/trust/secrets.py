@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _resources, _told
-from memoranda.trust._hints import CARD, DIGIT, IBAN, MIXED, OF_20, OF_24, held_by, held_in
+from memoranda.trust._hints import CARD, DIGIT, IBAN, MIXED, OF_20, OF_24, Heads, held_by, held_in
 from memoranda.trust._values import is_code, is_dummy, is_ordinary, is_place, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
@@ -22,6 +22,11 @@ Hit = tuple[str, int, int]  # kind, start, end
 _ENCODED = lazy(r"%[0-9A-Fa-f]{2}")
 _WORD = lazy(r"[^\s\"'<>]*")
 _BASE64 = lazy(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{8,}){0,200}={0,2}")
+# Both alphabets as the first one, all else as spaces.
+_AS_BASE64 = bytes(
+    {45: 43, 95: 47}.get(code, code if code < 128 and (chr(code).isalnum() or code in b"+/") else 32)
+    for code in range(256)
+)
 _READABLE = bytes(range(32, 127)) + b"\t\r\n"
 _TOKENS = OF_20 | MIXED  # words of 20 characters, or of 12 with a digit
 _SPECIFIC = ("contextual_secret", "credential", "password")  # what any name will do for: another kind says more
@@ -47,8 +52,8 @@ def find_secrets(text: str, *, alone: bool = False) -> tuple[Secret, ...]:
         return ()
     folded = None if text.isascii() else fold(text)
     read = text if folded is None else folded.text
-    held = held_by(read) if alone else held_in(read.split())
-    found = list(_find(read, held))
+    held, heads = held_by(read) if alone else held_in(read.split())
+    found = list(_find(read, held, heads))
     if held & OF_24 or "%" in read:
         found.extend(_unwrapped(read, held, found))
     if not found:
@@ -77,15 +82,17 @@ def _masked(text: str, found: tuple[Secret, ...], allows: Callable[[str], bool] 
     return text
 
 
-def _find(text: str, held: int) -> Iterator[Hit]:
+def _find(text: str, held: int, heads: Heads) -> Iterator[Hit]:
     low = text.lower()
     if len(low) != len(text):  # the capital İ becomes two characters
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     data = text.encode("utf-8", "replace") if held & DIGIT else b""
     digits = len(data) - len(data.translate(None, b"0123456789"))
+    makers: list[Hit] = []
     named = list(_assignments.find(text, low, held)) if held & _assignments.NAMES.mask else []
     if held & _TOKENS or "=" in text or ":" in text:  # no maker's token is shorter, and none of letters alone
-        yield from _known_makers(text, [(start, end) for _, start, end in named])
+        makers = list(_known_makers(text, named))
+        yield from makers
     if held & _places.ASKED:
         yield from _places.find(text, low, held)
     if held & _told.ASKED:
@@ -94,14 +101,14 @@ def _find(text: str, held: int) -> Iterator[Hit]:
     if held & _resources.HINTS.mask:
         yield from _resources.find(text, held)
     if held & OF_20:
-        yield from _formats.find(text)
+        yield from _formats.find(text, heads, [hit for hit in makers if hit[0] not in _SPECIFIC])
     if digits >= 12 and held & CARD:
         yield from (("card", *span) for span in cards(text))
     if digits >= 12 and held & IBAN:
         yield from (("iban", *span) for span in ibans(text))
 
 
-def _known_makers(text: str, named: list[tuple[int, int]]) -> Iterator[Hit]:
+def _known_makers(text: str, named: list[Hit]) -> Iterator[Hit]:
     """What `redact-secret` finds, less what only stands for a value, and what its name has led to already."""
     import redact_secret
 
@@ -109,7 +116,7 @@ def _known_makers(text: str, named: list[tuple[int, int]]) -> Iterator[Hit]:
     for found in redact_secret.scan(text, limits=limits):
         value = text[found.start : found.end]
         if found.type == "contextual_secret":
-            if any(start <= found.start and found.end <= end for start, end in named):
+            if _formats.is_within(found.start, found.end, named):
                 continue
             before = text[max(0, found.start - 60) : found.start]
             told = is_stand_in(value) or text.startswith("...", found.end) or is_ordinary(value) or is_place(value)
@@ -134,16 +141,21 @@ def _unwrapped(text: str, held: int, known: list[Hit]) -> Iterator[Hit]:
 
         for start, end in _encoded_words(text):
             plain = unquote(text[start:end])
-            if hit := next(_find(plain, held_in(plain.split())), None):
+            if hit := next(_find(plain, *held_in(plain.split())), None):
                 yield hit[0], start, end
     if not held & OF_24:
         return
-    spans = [(start, end) for _, start, end in known if end - start >= 24]
+    import binascii
+
+    runs = text.encode("utf-8", "replace").translate(_AS_BASE64).split()
+    if not any(len(run) >= 24 and _readable(binascii.a2b_base64(run[:24])) for run in runs):
+        return  # as nearly always: none begins with text
+    long = [hit for hit in known if hit[2] - hit[1] >= 24]
     for match in _BASE64.finditer(text):
         plain = _decoded(match.group())
-        if not plain or any(start <= match.start() and match.end() <= end for start, end in spans):
+        if not plain or _formats.is_within(*match.span(), long):
             continue
-        if hit := next(_find(plain, held_in(plain.split())), None):
+        if hit := next(_find(plain, *held_in(plain.split())), None):
             yield hit[0], *match.span()
 
 
@@ -167,7 +179,7 @@ def _decoded(word: str) -> str:
     try:
         head = word[:24].replace("-", "+").replace("_", "/")  # no break stands in it
         if not _readable(binascii.a2b_base64(head)):
-            return ""  # as nearly always: the whole is not touched
+            return ""
         word = "".join(word.split()).rstrip("=").replace("-", "+").replace("_", "/")
         data = base64.b64decode(word[: len(word) // 4 * 4] if len(word) % 4 == 1 else word + "=" * (-len(word) % 4))
     except binascii.Error:

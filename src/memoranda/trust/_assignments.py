@@ -7,14 +7,12 @@ text is folded already (see folding), so that quotes are plain ones and letters 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import anywhere
+from memoranda.trust._hints import Hit, anywhere, is_within
 from memoranda.trust._values import is_code, is_form, is_place, is_random, is_stand_in, is_strong, is_uuid, is_word
-
-Hit = tuple[str, int, int]  # kind, start, end
 
 # What a key is for, when it is a secret.
 _KEYS = [
@@ -121,22 +119,21 @@ _IS = lazy(r"[ \t](?:is|was|as|est|comme|for)[ \t]", 2)  # without which that is
 _ENDS = lazy(r"[.!?;,)]*\s*(?:$|\n|[.!?;)](?:\s|$)|,? (?:and|but|so|for|et|mais|pour)\b)", 2)
 
 
-NAMES = anywhere(*(core for core, _, _ in _CORES))  # one bit after the other
-_SHIFT, _ALL = NAMES.each[0][0].bit_length() - 1, (1 << len(_CORES)) - 1
+NAMES = anywhere(*(core for core, _, _ in _CORES))
 
 
-def find(text: str, low: str, held: int) -> Iterator[Hit]:
-    """What names of secrets lead to. `low` is the text in lower case, of the same length, `held` are its hints."""
+def find(text: str, low: str, held: int, known: Sequence[Hit] = ()) -> Iterator[Hit]:
+    """What names of secrets lead to. `low` is the text in lower case, of the same length, `held` are its hints.
+
+    A value in a hit that is `known` is not asked what it looks like.
+    """
     if not held & NAMES.mask:
         return
     settled: set[int] = set()  # where names begin that led to something: they hold one secret, whatever else they say
     keys: set[int] = set()  # where names of keys begin that led to none: a weak sign leads to less
     begins: dict[int, int] = {}  # where the name of a core begins: `key` is looked for twice
-    names = held >> _SHIFT & _ALL
-    while names:
-        first = names & -names  # the bits in their order: of thirty names few are there
-        names ^= first
-        core, kind, whole = _CORES[first.bit_length() - 1]
+    for number in NAMES.held(held):
+        core, kind, whole = _CORES[number]
         at = low.find(core)
         while at >= 0:
             match = whole.match(low, at)
@@ -146,7 +143,7 @@ def find(text: str, low: str, held: int) -> Iterator[Hit]:
                 if start < 0:
                     start = begins[begin] = _name_begins(text, begin)
                 if start not in settled and (kind != "w" or start not in keys):
-                    hit = _led_to(text, start, match.end(), kind)
+                    hit = _led_to(text, start, match.end(), kind, known)
                     if hit is not None:
                         settled.add(start)
                         yield hit
@@ -160,7 +157,7 @@ def _name_begins(text: str, core: int) -> int:
     return least + len(text[least:core].rstrip(_AROUND))
 
 
-def _led_to(text: str, start: int, after: int, kind: str) -> Hit | None:
+def _led_to(text: str, start: int, after: int, kind: str, known: Sequence[Hit]) -> Hit | None:
     tail = text[after : after + 40]
     end = after + len(tail) - len(tail.lstrip(_AROUND))
     name = text[start:end].rstrip(".-")
@@ -169,7 +166,7 @@ def _led_to(text: str, start: int, after: int, kind: str) -> Hit | None:
     end = start + len(name)
     if text[end : end + 1] in " \t" and _OF_IT.match(text, end):
         return None
-    hit = _assigned(text, name, start, end, kind)
+    hit = _assigned(text, name, start, end, kind, known)
     if hit is not None or kind == "w" or name.lower() == "pass":  # "one pass is enough"
         return hit
     return _said(text, start, after, kind)
@@ -187,7 +184,7 @@ def is_secret_name(before: str) -> bool:
     return not names or not _is_another(names[-1].lower())
 
 
-def _assigned(text: str, name: str, start: int, end: int, kind: str) -> Hit | None:
+def _assigned(text: str, name: str, start: int, end: int, kind: str, known: Sequence[Hit]) -> Hit | None:
     connects = _CONNECTS.match(text, end)
     if connects is None:
         return None
@@ -203,7 +200,9 @@ def _assigned(text: str, name: str, start: int, end: int, kind: str) -> Hit | No
         return None  # "pass 'HEAD' to it"
     if connects["space"] is not None and not _spaced(text, name, start, kind, found):
         return None
-    if kind == "p":
+    if is_within(a, b, known):
+        good = True
+    elif kind == "p":
         good = _is_password(text, start, found, group, connects["sign"] or " ", connects.group())
     elif connects["sign"] in ("==", "!=") and group == "quoted":
         good = name.lower().endswith("secret") and len(found) >= 6 and _can_be_quoted(found)

@@ -10,10 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import Heads, head
+from memoranda.trust._hints import Heads, Hit, head, is_within
 from memoranda.trust._values import is_dummy
-
-Hit = tuple[str, int, int]  # kind, start, end
 
 _LONG = lazy(r"\S{20,}")  # no token is shorter
 _BEGIN, _END = r"(?<![A-Za-z0-9_.])", r"(?![A-Za-z0-9])"
@@ -162,14 +160,6 @@ def find(text: str, heads: Heads, known: Sequence[Hit] = ()) -> Iterator[Hit]:
     for kind, start, end in _all(text, heads):
         if not is_within(start, end, known) and not is_dummy(text[start:end]):
             yield kind, start, end
-
-
-def is_within(start: int, end: int, hits: Sequence[Hit]) -> bool:
-    """Whether these characters lie in one of the hits."""
-    for _, first, last in hits:  # noqa: SIM110 - a generator takes twice as long
-        if first <= start and end <= last:
-            return True
-    return False
 
 
 def _all(text: str, heads: Heads) -> Iterator[Hit]:

@@ -6,13 +6,11 @@ The text is folded already (see folding).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from memoranda.notes.lazyre import lazy
-from memoranda.trust._hints import OF_12, anywhere, beginning, starts
+from memoranda.trust._hints import OF_12, Hit, anywhere, beginning, is_within, starts
 from memoranda.trust._values import is_random, is_stand_in, is_strong, is_uuid, is_variable
-
-Hit = tuple[str, int, int]  # kind, start, end
 
 _PEM = lazy(
     r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----BEGIN).){8,}?(?:-----END[^\n]{0,60}|\Z)"
@@ -101,37 +99,45 @@ _TOOLS = anywhere(
 ASKED = OF_12 | _TOOLS.mask  # without one of these there is nothing to find
 
 
-def find(text: str, low: str, held: int) -> Iterator[Hit]:
-    """Everything that its place betrays. `low` is the text in lower case, `held` are its hints."""
+def find(text: str, low: str, held: int, known: Sequence[Hit] = ()) -> Iterator[Hit]:
+    """Everything that its place betrays. `low` is the text in lower case, `held` are its hints.
+
+    What lies in a hit that is `known` to be of one maker adds nothing.
+    """
     if held & OF_12:
-        yield from _long(text, low, held)
+        yield from _long(text, low, held, known)
     if not held & _TOOLS.mask:
         return
-    tools = iter(_TOOLS.each)
-    for (hint, command), (bit, _) in zip(_COMMANDS, tools, strict=False):
-        if held & bit and hint in low:
+    for number in _TOOLS.held(held):
+        if number >= len(_COMMANDS):
+            yield from _literal(text, low, *_LITERALS[number - len(_COMMANDS)])
+            continue
+        hint, command = _COMMANDS[number]
+        if hint in low:
             for match in command.finditer(text):
                 if match["value"] is None:  # `curl -u "KEY:"`
                     if is_strong(match["alone"]) and not _stands_in(match["alone"]):
                         yield "password", *match.span("alone")
                 elif not _stands_in(match["value"]):
                     yield "password", *match.span("value")
-    for (hint, place), (bit, _) in zip(_LITERALS, tools, strict=True):
-        if held & bit and hint in low:
-            for match in place.finditer(text):
-                if not is_variable(match["value"]):
-                    yield "password", *match.span("value")
 
 
-def _long(text: str, low: str, held: int) -> Iterator[Hit]:
+def _literal(text: str, low: str, hint: str, place: re.Pattern[str]) -> Iterator[Hit]:
+    if hint in low:
+        for match in place.finditer(text):
+            if not is_variable(match["value"]):
+                yield "password", *match.span("value")
+
+
+def _long(text: str, low: str, held: int, known: Sequence[Hit]) -> Iterator[Hit]:
     """What has a word of at least 12 characters in it."""
     yield from _key_blocks(text)
     if "://" in text and "@" in text:
         yield from _addresses(text)
     if "=" in text and ("?" in text or "&" in text):
-        yield from _queries(text)
+        yield from _queries(text, known)
     for at in starts(low, held, _HEADERS):
-        yield from _header(text, at)
+        yield from _header(text, at, known)
     if "$" in text:
         for pattern in (_HASH, _NAMED_HASH):  # apart: each begins with letters of its own
             for match in pattern.finditer(text):
@@ -166,8 +172,10 @@ def _addresses(text: str) -> Iterator[Hit]:
             yield "connection_string", *match.span("value")
 
 
-def _queries(text: str) -> Iterator[Hit]:
+def _queries(text: str, known: Sequence[Hit]) -> Iterator[Hit]:
     for match in _QUERY.finditer(text):
+        if is_within(*match.span("value"), known):
+            continue
         value, name = match["value"], match["name"].lower()
         if is_stand_in(value) or "public" in name or "csrf" in name or "page" in name:
             continue
@@ -175,9 +183,9 @@ def _queries(text: str) -> Iterator[Hit]:
             yield "credential", *match.span("value")
 
 
-def _header(text: str, at: int) -> Iterator[Hit]:
+def _header(text: str, at: int, known: Sequence[Hit]) -> Iterator[Hit]:
     match = _HEADER.match(text, at)
-    if match is None or is_stand_in(value := match["value"]):
+    if match is None or is_within(*match.span("value"), known) or is_stand_in(value := match["value"]):
         return
     if is_random(value, 16) or is_uuid(value) or (match["basic"] and _is_basic(value)):
         yield "authorization", *match.span("value")

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator
 
 from memoranda.notes.lazyre import lazy
 from memoranda.trust import _assignments, _formats, _places, _resources, _told
-from memoranda.trust._hints import CARD, DIGIT, IBAN, MIXED, OF_20, OF_24, Heads, held_by, held_in
+from memoranda.trust._hints import CARD, DIGIT, IBAN, MIXED, OF_20, OF_24, Heads, Hit, held_by, held_in, is_within
 from memoranda.trust._values import is_code, is_dummy, is_ordinary, is_place, is_stand_in
 from memoranda.trust.folding import fold
 from memoranda.trust.numbers import cards, ibans
 from memoranda.values import dataclass
-
-Hit = tuple[str, int, int]  # kind, start, end
 
 _ENCODED = lazy(r"%[0-9A-Fa-f]{2}")
 _WORD = lazy(r"[^\s\"'<>]*")
@@ -89,46 +87,58 @@ def _find(text: str, held: int, heads: Heads) -> Iterator[Hit]:
     data = text.encode("utf-8", "replace") if held & DIGIT else b""
     digits = len(data) - len(data.translate(None, b"0123456789"))
     makers: list[Hit] = []
-    named = list(_assignments.find(text, low, held)) if held & _assignments.NAMES.mask else []
+    likely: list[Hit] = []
     if held & _TOKENS or "=" in text or ":" in text:  # no maker's token is shorter, and none of letters alone
-        makers = list(_known_makers(text, named))
+        makers, likely = _known_makers(text)
         yield from makers
+    named = list(_assignments.find(text, low, held, makers)) if held & _assignments.NAMES.mask else []
+    if likely:
+        yield from _unnamed(text, likely, named)
     if held & _places.ASKED:
-        yield from _places.find(text, low, held)
+        yield from _places.find(text, low, held, makers)
     if held & _told.ASKED:
         yield from _told.find(text, low, digits, held)
     yield from named
     if held & _resources.HINTS.mask:
         yield from _resources.find(text, held)
     if held & OF_20:
-        yield from _formats.find(text, heads, [hit for hit in makers if hit[0] not in _SPECIFIC])
+        yield from _formats.find(text, heads, makers)
     if digits >= 12 and held & CARD:
         yield from (("card", *span) for span in cards(text))
     if digits >= 12 and held & IBAN:
         yield from (("iban", *span) for span in ibans(text))
 
 
-def _known_makers(text: str, named: list[Hit]) -> Iterator[Hit]:
-    """What `redact-secret` finds, less what only stands for a value, and what its name has led to already."""
+def _known_makers(text: str) -> tuple[list[Hit], list[Hit]]:
+    """What `redact-secret` finds, less what only stands for a value: the tokens of makers, and what may be secret."""
     import redact_secret
 
+    makers: list[Hit] = []
+    likely: list[Hit] = []
     limits = redact_secret.WholeInputLimits(max_input_bytes=4 * len(text) + 1, max_findings=len(text) + 1)
     for found in redact_secret.scan(text, limits=limits):
-        value = text[found.start : found.end]
-        if found.type == "contextual_secret":
-            if _formats.is_within(found.start, found.end, named):
-                continue
-            before = text[max(0, found.start - 60) : found.start]
-            told = is_stand_in(value) or text.startswith("...", found.end) or is_ordinary(value) or is_place(value)
-            told = told or (before[-1:] not in "\"'`" and is_code(value))
-            if not told and _assignments.is_secret_name(before):
-                yield "credential", found.start, found.end
+        kind, start, end = found.type, found.start, found.end
+        if kind == "contextual_secret":
+            likely.append((kind, start, end))
         elif (
-            not is_dummy(value)
-            and _formats.can_be(text, found.start)
-            and (found.confidence == "high" or found.type != "okta_api_token")
+            not is_dummy(text[start:end])
+            and _formats.can_be(text, start)
+            and (kind != "okta_api_token" or found.confidence == "high")
         ):
-            yield found.type, found.start, found.end
+            makers.append((kind, start, end))
+    return makers, likely
+
+
+def _unnamed(text: str, likely: list[Hit], named: list[Hit]) -> Iterator[Hit]:
+    """What may be secret for `redact-secret`, less what its name has led to already."""
+    for _, start, end in likely:
+        if is_within(start, end, named):
+            continue
+        value, before = text[start:end], text[max(0, start - 60) : start]
+        told = is_stand_in(value) or text.startswith("...", end) or is_ordinary(value) or is_place(value)
+        told = told or (before[-1:] not in "\"'`" and is_code(value))
+        if not told and _assignments.is_secret_name(before):
+            yield "credential", start, end
 
 
 def _unwrapped(text: str, held: int, known: list[Hit]) -> Iterator[Hit]:
@@ -153,7 +163,7 @@ def _unwrapped(text: str, held: int, known: list[Hit]) -> Iterator[Hit]:
     long = [hit for hit in known if hit[2] - hit[1] >= 24]
     for match in _BASE64.finditer(text):
         plain = _decoded(match.group())
-        if not plain or _formats.is_within(*match.span(), long):
+        if not plain or is_within(*match.span(), long):
             continue
         if hit := next(_find(plain, *held_in(plain.split())), None):
             yield hit[0], *match.span()

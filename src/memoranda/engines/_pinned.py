@@ -16,6 +16,8 @@ from memoranda.engines.addresses import forbidden
 
 Resolve = Callable[[str, int], Sequence[str]]  # (host, port) -> addresses, in the order to try
 
+_WHOLE = 65_536  # bytes of a request that leave as one
+
 _deadline = threading.local()  # `.at`: when the call of this thread ends, by time.monotonic()
 
 
@@ -91,16 +93,32 @@ class PinnedBackend(httpcore2.NetworkBackend):
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A connection whose every step ends with the call that it is made for."""
+    """A connection whose every step ends with the call that it is made for.
+
+    A small request leaves whole when its answer is waited for: headers and body as two packets are two wake-ups at
+    either end.
+    """
 
     def __init__(self, inner: httpcore2.NetworkStream) -> None:
         self._inner = inner
+        self._held = b""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        try:
+            self._send(timeout)
+        except httpcore2.WriteError:
+            pass  # it may have answered all the same, as one does that closes before it has read everything
         return self._inner.read(max_bytes, _left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, _left(timeout))
+        self._held += buffer
+        if len(self._held) > _WHOLE:
+            self._send(timeout)
+
+    def _send(self, timeout: float | None) -> None:
+        held, self._held = self._held, b""
+        if held:
+            self._inner.write(held, _left(timeout))
 
     def close(self) -> None:
         self._inner.close()

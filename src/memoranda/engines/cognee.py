@@ -47,9 +47,10 @@ from memoranda.engines.foreign import Words, standings
 from memoranda.engines.looking import missing
 from memoranda.engines.outside import Outside
 from memoranda.engines.records import Record, moment
-from memoranda.engines.together import together
+from memoranda.engines.together import Begun, begin, together
 from memoranda.errors import CapabilityUnsupported, EngineUnavailable, Forbidden
 from memoranda.notes.times import format_instant, parse_instant
+from memoranda.values import dataclass
 
 _SETTLED_BY_NOW = timedelta(minutes=1)
 _COMPLETIONS = ("RAG_COMPLETION", "GRAPH_COMPLETION")
@@ -62,6 +63,15 @@ _MOST = 50  # datasets in one search
 _WITHHELD = 3  # pointers to what is from outside and not shown
 # Nodes of Cognee's own keeping, and not of what a text is about.
 _OWN_NODES = frozenset(("DocumentChunk", "TextSummary", "TextDocument", "Document", "NodeSet", "Timestamp"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The datasets that a search goes to, those of their documents that are from outside, and what was left out."""
+
+    rows: Sequence[DatasetRow]
+    doubtful: Mapping[str, Sequence[Record]]
+    notices: tuple[str, ...]
 
 
 class Cognee:
@@ -157,34 +167,56 @@ class Cognee:
         return self._shown(self._keeping.build(context, rows))
 
     def search_graph(self, context: Context, where: OperationContext, asked: GraphSearchRequest) -> GraphFound:
-        return self.found_in(context, where, asked)[0]
+        return self._found_in(context, where, asked, self._wanted(where, asked))[0]
 
-    def found_in(
+    def begin(
         self, context: Context, where: OperationContext, asked: GraphSearchRequest
+    ) -> Begun[tuple[GraphFound, Mapping[str, DatasetRow]]]:
+        rows = self._wanted(where, asked)
+        if any(row.status == "building" for row in rows):  # then it is asked more than once
+            return begin([partial(self._found_in, context, where, asked, rows)], lambda found: found[0])
+        prepared = self._prepared(context, where, asked, rows)
+        search = partial(self._searched, context, where, asked, prepared.rows)
+        return begin([search], lambda hits: self._told(context, where, asked, prepared, hits[0]))
+
+    def _found_in(
+        self, context: Context, where: OperationContext, asked: GraphSearchRequest, rows: Sequence[DatasetRow]
     ) -> tuple[GraphFound, Mapping[str, DatasetRow]]:
+        prepared = self._prepared(context, where, asked, rows)
+        hits = self._searched(context, where, asked, prepared.rows)
+        return self._told(context, where, asked, prepared, hits)
+
+    def _wanted(self, where: OperationContext, asked: GraphSearchRequest) -> Sequence[DatasetRow]:
         if asked.dataset_ids:
-            rows = self._found(where, asked.dataset_ids)
-        else:
-            places = [place for place in where.reads if place.scope != "session"]
-            rows = self._datasets.at(where, self.instance, places, limit=_MOST)
+            return self._found(where, asked.dataset_ids)
+        places = [place for place in where.reads if place.scope != "session"]
+        return self._datasets.at(where, self.instance, places, limit=_MOST)
+
+    def _prepared(
+        self, context: Context, where: OperationContext, asked: GraphSearchRequest, rows: Sequence[DatasetRow]
+    ) -> _Prepared:
         rows = [self._keeping.looked(context, row) for row in rows]
         unbuilt = [row.id for row in rows if not row.built]
         notices = [f"not searched, because no graph was built of it: {', '.join(unbuilt)}"] if unbuilt else []
         ready = [row for row in rows if row.built]
-        if not ready:
-            return GraphFound(coverage=Coverage(engines=(self.instance,), searched=0, notices=tuple(notices))), {}
-        whole = asked.search_type in _COMPLETIONS or asked.search_type == "SUMMARIES"
+        whole = bool(ready) and (asked.search_type in _COMPLETIONS or asked.search_type == "SUMMARIES")
         doubtful, due = self._doubtful(context, ready) if whole else ({}, set())
         hides = bool(doubtful) and self._outside.company.hides(context, where)
         if whole and (left := [row for row in ready if (hides and row.id in doubtful) or row.id in due]):
             notices.append(f"not searched, because of documents that may not be shown: {', '.join(r.id for r in left)}")
             ready = [row for row in ready if row not in left]
-        hits = self._searched(context, where, asked, ready)
-        shown, withheld = self._passages(context, where, asked, ready, hits, doubtful)
+        return _Prepared(ready, doubtful, tuple(notices))
+
+    def _told(
+        self, context: Context, where: OperationContext, asked: GraphSearchRequest, prepared: _Prepared,
+        hits: Sequence[Hit],
+    ) -> tuple[GraphFound, Mapping[str, DatasetRow]]:  # fmt: skip
+        rows = prepared.rows
+        shown, withheld = self._passages(context, where, asked, rows, hits, prepared.doubtful) if rows else ((), ())
         coverage = Coverage(
-            engines=(self.instance,), searched=len(ready), withheld=tuple(withheld), notices=tuple(notices)
+            engines=(self.instance,), searched=len(rows), withheld=tuple(withheld), notices=prepared.notices
         )
-        return GraphFound(passages=tuple(shown), coverage=coverage), {row.id: row for row in ready}
+        return GraphFound(passages=tuple(shown), coverage=coverage), {row.id: row for row in rows}
 
     def _searched(
         self, context: Context, where: OperationContext, asked: GraphSearchRequest, rows: Sequence[DatasetRow]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from sqlalchemy import and_, func, or_, select, tuple_, update
+from sqlalchemy import and_, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.engine import Connection
 
 from memoranda.engines.contract import OperationContext, Place
@@ -20,6 +20,13 @@ from memoranda.values import dataclass
 
 _T = engine_datasets.c
 _I = engine_items.c
+# Put together once, since every recall of hybrid asks it. Takes `tenant`, `instance`, `places`.
+_AT = (
+    select(engine_datasets)
+    .where(_T.tenant == bindparam("tenant"), _T.instance == bindparam("instance"), _T.state == "kept")
+    .where(tuple_(_T.project, _T.scope, _T.owner).in_(bindparam("places", expanding=True)))
+    .order_by(_T.created_at.desc(), _T.id.desc())
+)
 Status = Literal["empty", "ingested", "building", "built", "failed"]
 
 
@@ -81,7 +88,7 @@ class Datasets:
         with self._database.read(where.tenant) as connection:
             rows = _rows(
                 connection, where.tenant, _T.instance == instance, _T.id.in_(dataset_ids), _T.state == "kept",
-                _in(where, where.reads),
+                tuple_(_T.project, _T.scope, _T.owner).in_(_keys(where, where.reads)),
             )  # fmt: skip
         found = {row.id: row for row in rows}
         return [found[one] for one in dict.fromkeys(dataset_ids) if one in found]
@@ -93,11 +100,14 @@ class Datasets:
         """What is kept in these places, newest first, behind (created_at, id) `after`."""
         if not places:
             return []
-        conditions = [_T.instance == instance, _T.state == "kept", _in(where, places)]
+        asked = _AT
         if after is not None:
-            conditions.append(or_(_T.created_at < after[0], and_(_T.created_at == after[0], _T.id < after[1])))
+            asked = asked.where(or_(_T.created_at < after[0], and_(_T.created_at == after[0], _T.id < after[1])))
+        if limit is not None:
+            asked = asked.limit(limit)
+        told = {"tenant": where.tenant, "instance": instance, "places": _keys(where, places)}
         with self._database.read(where.tenant) as connection:
-            return _rows(connection, where.tenant, *conditions, limit=limit)
+            return [DatasetRow(**row._mapping) for row in connection.execute(asked, told)]
 
     def building(self, tenant: str, instance: str) -> list[DatasetRow]:
         """Those whose graph is being built, as far as is known."""
@@ -126,14 +136,11 @@ class Datasets:
             return {str(container): int(n) for container, n in connection.execute(asked)}
 
 
-def _in(where: OperationContext, places: Sequence[Place]) -> Any:
-    keys = [(project_of(where, place) or "", place.scope, place.owner) for place in places]
-    return tuple_(_T.project, _T.scope, _T.owner).in_(keys)
+def _keys(where: OperationContext, places: Sequence[Place]) -> list[tuple[str, str, str]]:
+    return [(project_of(where, place) or "", place.scope, place.owner) for place in places]
 
 
-def _rows(connection: Connection, tenant: str, *where: Any, limit: int | None = None) -> list[DatasetRow]:
+def _rows(connection: Connection, tenant: str, *where: Any) -> list[DatasetRow]:
     asked = select(engine_datasets).where(_T.tenant == tenant, *where)
     asked = asked.order_by(_T.created_at.desc(), _T.id.desc())
-    if limit is not None:
-        asked = asked.limit(limit)
     return [DatasetRow(**row._mapping) for row in connection.execute(asked)]

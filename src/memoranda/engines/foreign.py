@@ -114,17 +114,22 @@ class Standing:
 
 
 def standings(
-    records: Records, found: Sequence[tuple[Record, Words]], now: datetime, known_at: datetime | None = None
-) -> list[Standing]:
-    """How these items of one tenant and one instance stand, in their order; as it was known at `known_at`."""
-    chains = records.chains([record for record, _ in found])
+    records: Records, found: Sequence[tuple[Record, Words]], now: datetime, known_at: datetime | None = None,
+    chains: Mapping[str, Chains] | None = None,
+) -> list[Standing]:  # fmt: skip
+    """How these items of one tenant and one instance stand, in their order; as it was known at `known_at`.
+
+    `chains` are theirs, where they are at hand.
+    """
+    if chains is None:
+        chains = records.chains([record for record, _ in found])
     return [_standing(records, record, words, chains, known_at or now) for record, words in found]
 
 
 def _standing(
     records: Records, record: Record, words: Words, chains: Mapping[str, Chains], known_at: datetime
 ) -> Standing:
-    content_hash, _ = records.hashes(record.tenant, words.content)
+    content_hash = records.exact_hash(record.tenant, words.content)
     trust, taint = record.trust, record.stamp
     if content_hash != record.content_hash:  # somebody changed it where it lies: nobody here knows who
         taint = taint | Taint.of(Root("unresolved", record.id, _CHANGED))

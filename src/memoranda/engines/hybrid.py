@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from memoranda.context import Context
@@ -21,6 +19,7 @@ from memoranda.engines.contract import (
     Coverage,
     Found,
     Gone,
+    GraphFound,
     GraphSearchRequest,
     Health,
     Isolation,
@@ -40,6 +39,7 @@ from memoranda.engines.egress import no_later_than
 from memoranda.engines.exporting import Exported
 from memoranda.engines.mem0 import Mem0
 from memoranda.engines.provider import KnowledgeEngine, Lasted, MemoryEngine
+from memoranda.engines.together import Begun, next_ready
 from memoranda.errors import MemorandaError, NotFound, Unavailable
 from memoranda.notes.sameness import same_text
 from memoranda.notes.times import format_instant, parse_instant
@@ -75,23 +75,39 @@ class Hybrid:
     def recall(self, context: Context, where: OperationContext, asked: RecallRequest) -> Found:
         """What any of them knows. EngineUnavailable when none answers; who did not is told in the coverage."""
         lasting, passing = _apart(where, asked.scopes)
-        several: dict[str, Callable[[], Found]] = {}
+        left_out = self._left_out(asked) if lasting.reads else ()
+        elsewhere: dict[str, Callable[[], Begun[Found]]] = {}
         if lasting.reads:
-            several[self.instance] = lambda: self._memories.recall(context, lasting, asked)
-            if self._knowledge is not None and not asked.kinds:
-                several[self._knowledge.instance] = lambda: self._known(context, lasting, asked)
+            elsewhere[self.instance] = lambda: self._memories.begin(context, lasting, asked)
+            if self._knowledge is not None and not left_out:
+                elsewhere[self._knowledge.instance] = lambda: self._known(context, lasting, asked)
+        here: dict[str, Callable[[], Found]] = {}
         if passing.reads:
-            several[self._sessions.instance] = lambda: self._sessions.recall(context, passing, asked)
-        answers, failed = _at_once(several)
+            here[self._sessions.instance] = lambda: self._sessions.recall(context, passing, asked)
+        answers, failed = _asked(elsewhere, here)
         if failed and not answers:
             raise next(iter(failed.values()))
         if len(answers) == 1 and not failed:  # nobody else was asked: its scores are its own
-            return next(iter(answers.values()))
-        return merged(answers, failed, asked.top_k or TOP)
+            return _noticed(next(iter(answers.values())), left_out)
+        return _noticed(merged(answers, failed, asked.top_k or TOP), left_out)
 
-    def _known(self, context: Context, where: OperationContext, asked: RecallRequest) -> Found:
+    def _left_out(self, asked: RecallRequest) -> tuple[str, ...]:
+        """Why knowledge is not asked this, if it is not: what it holds cannot be told apart by that."""
+        if self._knowledge is None:
+            return ()
+        if asked.as_of is not None or asked.known_at is not None:
+            return (f"{self._knowledge.instance} was not asked: its documents do not say when they held.",)
+        if asked.kinds:
+            return (f"{self._knowledge.instance} was not asked: its documents are not told apart by kind.",)
+        return ()
+
+    def _known(self, context: Context, where: OperationContext, asked: RecallRequest) -> Begun[Found]:
         request = GraphSearchRequest(query=asked.query, top_k=min(asked.top_k or TOP, 100))
-        found, datasets = self._knowledge.found_in(context, where, request)
+        begun: Begun[tuple[GraphFound, Mapping[str, DatasetRow]]] = self._knowledge.begin(context, where, request)
+        return begun.then(self._as_found)
+
+    def _as_found(self, told: tuple[GraphFound, Mapping[str, DatasetRow]]) -> Found:
+        found, datasets = told
         items = tuple(
             _as_item(self._knowledge.instance, passage, datasets[passage.dataset_id])
             for passage in found.passages
@@ -244,6 +260,13 @@ def merged(answers: dict[str, Found], failed: dict[str, Unavailable], top: int) 
     )
 
 
+def _noticed(found: Found, more: Sequence[str]) -> Found:
+    if not more:
+        return found
+    coverage = found.coverage.model_copy(update={"notices": (*found.coverage.notices, *more)})
+    return found.model_copy(update={"coverage": coverage})
+
+
 def _of(item: ScoredItem, name: str) -> ScoredItem:
     return item.model_copy(update={"why": {**item.why, "found_by": {name: {"id": item.id, "score": item.score}}}})
 
@@ -284,31 +307,42 @@ def _apart(where: OperationContext, scopes: Sequence[str]) -> tuple[OperationCon
     )
 
 
-def _at_once(several: dict[str, Callable[[], T]]) -> tuple[dict[str, T], dict[str, Unavailable]]:
-    """What each of these answers, and who of them did not, within one deadline for all. Other errors are raised."""
-    answers: dict[str, T] = {}
-    failed: dict[str, Unavailable] = {}
+def _asked(
+    elsewhere: Mapping[str, Callable[[], Begun[Found]]], here: Mapping[str, Callable[[], Found]]
+) -> tuple[dict[str, Found], dict[str, Unavailable]]:
+    """What each of these answers, and who of them did not, within one deadline for all. Other errors are raised.
 
-    def asked(call: Callable[[], T]) -> T | MemorandaError:
-        try:
-            return call()
-        except MemorandaError as error:
-            return error
-
+    First every engine elsewhere is asked, then what lies here is looked up while they are at work, and then each
+    answer is taken in as it comes.
+    """
+    told: dict[str, Found | MemorandaError] = {}
     with no_later_than(DEADLINE):
-        if len(several) <= 1:
-            told = [asked(call) for call in several.values()]
+        begun: dict[str, Begun[Found]] = {}
+        for name, begin in elsewhere.items():
+            one = _tried(begin)
+            if isinstance(one, MemorandaError):
+                told[name] = one
+            else:
+                begun[name] = one
+        told |= {name: _tried(call) for name, call in here.items()}
+        while begun:
+            name = next_ready(begun)
+            told[name] = _tried(begun.pop(name).finish)
+    answers: dict[str, Found] = {}
+    failed: dict[str, Unavailable] = {}
+    for name in (*elsewhere, *here):
+        found = told[name]
+        if isinstance(found, Unavailable):
+            failed[name] = found
+        elif isinstance(found, MemorandaError):
+            raise found
         else:
-            *others, last = several.values()  # this thread would only wait: it asks the last one
-            with ThreadPoolExecutor(len(others), "memoranda-hybrid") as pool:
-                begun = [pool.submit(copy_context().run, asked, call) for call in others]
-                own = asked(last)
-                told = [*(future.result() for future in begun), own]
-    for name, one in zip(several, told, strict=True):
-        if isinstance(one, Unavailable):
-            failed[name] = one
-        elif isinstance(one, MemorandaError):
-            raise one
-        else:
-            answers[name] = one
+            answers[name] = found
     return answers, failed
+
+
+def _tried(call: Callable[[], T]) -> T | MemorandaError:
+    try:
+        return call()
+    except MemorandaError as error:
+        return error

@@ -9,9 +9,8 @@ of the former one says that it is superseded.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Literal
 
 from memoranda.context import Context
@@ -19,7 +18,6 @@ from memoranda.engines.announced import ANNOUNCED
 from memoranda.engines.contract import (
     CapabilityDocument,
     Check,
-    Coverage,
     Found,
     Gone,
     Health,
@@ -27,37 +25,32 @@ from memoranda.engines.contract import (
     Item,
     Listed,
     OperationContext,
-    Place,
-    Pointer,
     Purged,
     RecallRequest,
     RememberRequest,
     Scope,
-    ScoredItem,
     UpdateRequest,
 )
 from memoranda.engines.exporting import Exported, as_lines, as_zip
 from memoranda.engines.foreign import Standing, Words, as_note, readable, standings
 from memoranda.engines.looking import changed, missing
-from memoranda.engines.mem0_reading import read_each
+from memoranda.engines.mem0_reading import places_of, read_each
+from memoranda.engines.mem0_recalling import Recalling
 from memoranda.engines.mem0_removing import Removing
-from memoranda.engines.mem0_routes import MOST, Memory, Routes
-from memoranda.engines.mem0_rows import is_ours, words_of
+from memoranda.engines.mem0_routes import Routes
+from memoranda.engines.mem0_rows import words_of
 from memoranda.engines.mem0_writing import Kept, Writing, ours
 from memoranda.engines.naming import Named
 from memoranda.engines.outside import Outside
 from memoranda.engines.provider import Lasted
 from memoranda.engines.records import Record, moment
 from memoranda.engines.ruling import Ruled
-from memoranda.engines.together import together
+from memoranda.engines.together import Begun
 from memoranda.errors import CapabilityUnsupported, ChainConflict, Unavailable
-from memoranda.notes.times import parse_instant
-from memoranda.operations.asking import TOP
 from memoranda.operations.listing import time_or_none
 from memoranda.values import replace
 
 _SETTLED_BY_NOW = timedelta(minutes=1)
-_WITHHELD = 3  # pointers to what is from outside and not shown
 _TO_PROBE = "probe"
 
 
@@ -67,6 +60,7 @@ class Mem0:
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
         self._routes = Routes(outside.connection)
+        self._recalling = Recalling(outside, self._routes)
         self._writing, self._removing = Writing(outside, self._routes), Removing(outside, self._routes)
 
     # What it is
@@ -134,63 +128,11 @@ class Mem0:
     # Reading
 
     def recall(self, context: Context, where: OperationContext, asked: RecallRequest) -> Found:
-        places = _places(where, asked.scopes)
-        as_of, known_at = _time(asked.as_of, "as_of"), _time(asked.known_at, "known_at")
-        now, top = context.now(), asked.top_k or TOP
-        several = [partial(self._searched, context, where, place, asked, (as_of, known_at), top) for place in places]
-        found = [one for part in together(several) for one in part]
-        found.sort(key=lambda pair: (-pair[1], pair[0].record.id))
-        hides = any(one.quarantined for one, _ in found) and self._outside.company.withholds(context, where)
-        shown = [(one, score) for one, score in found if not (hides and one.quarantined)][:top]
-        self._outside.company.meet(context, where, [one.shown() for one, _ in shown])
-        withheld = [one.record for one, _ in found if hides and one.quarantined][:_WITHHELD]
-        pointers = tuple(Pointer(id=r.id, kind=r.kind, at=r.created_at) for r in withheld)
-        coverage = Coverage(engines=(self.instance,), withheld=pointers)
-        return Found(items=tuple(self._scored(one, score, now) for one, score in shown), coverage=coverage)
+        return self._recalling.recall(context, where, asked)
 
-    def _searched(
-        self, context: Context, where: OperationContext, place: Place, asked: RecallRequest,
-        times: tuple[datetime | None, datetime | None], top: int,
-    ) -> list[tuple[Standing, float]]:  # fmt: skip
-        """What stands of one place: as many are asked for again as what does not stand has taken places."""
-        found: dict[str, tuple[Standing, float]] = {}
-        for named in self._outside.naming.places(self.instance, where, place):
-            limit = min(top * 2 + 10, MOST)
-            while True:
-                hits = self._routes.search(where.tenant, named, asked.query, limit, expired=True)
-                standing = self._standing(context, where, place, named, hits, asked, times)
-                if len(standing) >= top or len(hits) < limit or limit >= MOST:
-                    break
-                limit = min(limit * 4, MOST)
-            found |= {one.record.id: (one, score) for one, score in standing}
-        return list(found.values())
-
-    def _standing(
-        self, context: Context, where: OperationContext, place: Place, named: Named, hits: Sequence[Memory],
-        asked: RecallRequest, times: tuple[datetime | None, datetime | None],
-    ) -> list[tuple[Standing, float]]:  # fmt: skip
-        now, (as_of, known_at) = context.now(), times
-        here = where.model_copy(update={"reads": (place,)})
-        rows = self._outside.records.of_engine(where.tenant, self.instance, [hit.id for hit in hits])
-        there = [
-            (row, hit) for hit in hits
-            if (row := rows.get(hit.id)) is not None and row.recalled and readable(row, here)
-            and is_ours(row, named, hit) and not row.due(now) and (not asked.kinds or row.kind in asked.kinds)
-        ]  # fmt: skip
-        stands = standings(self._outside.records, [(row, words_of(row, hit)) for row, hit in there], now, known_at)
-        pairs = zip(stands, (hit.score for _, hit in there), strict=True)
-        return [(one, score) for one, score in pairs if one.visible(now, as_of, known_at)]
-
-    def _scored(self, one: Standing, score: float, now: datetime) -> ScoredItem:
-        fields = one.fields(now)
-        labels = {
-            "state": one.trust, "taint": ",".join(one.taint.labels), "about": one.words.subject or "",
-            "generated": "yes" if one.record.generated else "",
-            **{f"source{n}": source for n, source in enumerate(one.words.sources[:3], 1)},
-        }  # fmt: skip
-        envelope = self._outside.envelope.wrap(one.record.id, self.instance, one.words.content, labels)
-        why = {"engine": self.instance, "similarity": round(score, 6)}
-        return ScoredItem(**fields, score=round(score, 6), why=why, envelope=envelope)
+    def begin(self, context: Context, where: OperationContext, asked: RecallRequest) -> Begun[Found]:
+        """A recall whose questions are on their way when this returns."""
+        return self._recalling.begin(context, where, asked)
 
     def get(self, context: Context, where: OperationContext, item_id: str, *, exact: bool = False) -> Item:
         record = self._writing.found(context, where, item_id, exact=exact)
@@ -205,7 +147,7 @@ class Mem0:
         after: tuple[str, str] | None, words: bool = True,  # noqa: ARG002 - they tell whether it is there at all
     ) -> Listed:  # fmt: skip
         """`after` is (time of the record, id): an order of our own, which stays while items come and go."""
-        places, now = _places(where, () if scope is None else (scope,)), context.now()
+        places, now = places_of(where, () if scope is None else (scope,)), context.now()
         rows = self._outside.records.page(where, self.instance, places, limit=limit + 1, after=after, now=now)
         page = rows[:limit]
         items = self._shown(context, where, page)
@@ -343,7 +285,7 @@ class Mem0:
                 "There is no history of Git to bundle.", why="These memories lie in Mem0.",
                 remedy="Export as zip or as ndjson.",
             )  # fmt: skip
-        places = _places(where, scopes)
+        places = places_of(where, scopes)
         self._outside.company.permit(context, where, "export", None)
         rows = [r for r in self._outside.records.at(where, self.instance, places) if r.state == "kept"]
         rows = sorted((r for r in rows if not r.due(context.now())), key=lambda r: (r.created_at, r.id))
@@ -367,18 +309,8 @@ class Mem0:
         return self._removing.purge(context, where)
 
 
-def _places(where: OperationContext, scopes: Iterable[str]) -> list[Place]:
-    """The places of these scopes (none: of all) that are read, without sessions, which lie in builtin."""
-    wanted = frozenset(scopes)
-    return [p for p in where.reads if p.scope != "session" and (not wanted or p.scope in wanted)]
-
-
 def _held(one: Standing) -> tuple[str | None, str | None]:
     return (None, None) if one.held is None else (time_or_none(one.held.start), time_or_none(one.held.end))
-
-
-def _time(text: str | None, what: str) -> datetime | None:
-    return None if text is None else parse_instant(text, what=what, end_of_day=True)
 
 
 def _told(error: Unavailable) -> str:

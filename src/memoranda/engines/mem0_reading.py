@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
+from memoranda.engines.contract import OperationContext, Place
 from memoranda.engines.mem0_routes import MOST, Memory, Routes
 from memoranda.engines.mem0_writing import lies_at
 from memoranda.engines.naming import Named
@@ -15,6 +16,12 @@ from memoranda.errors import Unavailable
 
 _SEVERAL = 5  # of a place, from which on it is worth to have all of it
 _TIMES = 4  # as many as are wanted may come with them
+
+
+def places_of(where: OperationContext, scopes: Iterable[str]) -> list[Place]:
+    """The places of these scopes (none: of all) that are read, without sessions, which lie in builtin."""
+    wanted = frozenset(scopes)
+    return [p for p in where.reads if p.scope != "session" and (not wanted or p.scope in wanted)]
 
 
 def read_each(outside: Outside, routes: Routes, tenant: str, rows: Sequence[Record]) -> list[Memory | None]:

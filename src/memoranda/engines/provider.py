@@ -30,6 +30,7 @@ from memoranda.engines.contract import (
 )
 from memoranda.engines.datasets import DatasetRow
 from memoranda.engines.exporting import Exported
+from memoranda.engines.together import Begun
 
 
 class Lasted(NamedTuple):
@@ -144,10 +145,13 @@ class KnowledgeEngine(Protocol):
 
     def search_graph(self, context: Context, where: OperationContext, asked: GraphSearchRequest) -> GraphFound: ...
 
-    def found_in(
+    def begin(
         self, context: Context, where: OperationContext, asked: GraphSearchRequest
-    ) -> tuple[GraphFound, Mapping[str, DatasetRow]]:
-        """As `search_graph`, with our own rows of the datasets that were searched, by id."""
+    ) -> Begun[tuple[GraphFound, Mapping[str, DatasetRow]]]:
+        """A `search_graph` that is on its way when this returns.
+
+        With what is found come our own rows of the datasets that were searched, by id.
+        """
         ...
 
     def relations(self, context: Context, where: OperationContext, dataset_id: str) -> Relations: ...

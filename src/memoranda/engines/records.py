@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import String, and_, cast, delete, func, or_, select, tuple_, update
+from sqlalchemy import Select, String, and_, bindparam, cast, delete, func, or_, select, tuple_, update
 from sqlalchemy.engine import Connection
 
 from memoranda.engines.contract import OperationContext, Place
@@ -72,10 +72,10 @@ class Record:
     recalled: bool = True
     head: bool = True
     legal_hold: bool = False
-    taint: tuple[str, ...] = ()
-    supersedes: tuple[str, ...] = ()
     confidence: float | None = None
     retention_days: int | None = None
+    taint: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
 
     @property
     def trust(self) -> State:
@@ -120,6 +120,15 @@ def due_at(created: datetime, days: int | None) -> str | None:
     return None if days is None else moment(created + timedelta(days=days))
 
 
+_COLUMNS = tuple(_T[name] for name in Record.__match_args__)
+# What every recall asks, put together once: that takes as long as to ask it. Each takes `tenant`, `instance`, `ids`.
+_THEIRS = (_T.tenant == bindparam("tenant"), _T.instance == bindparam("instance"), _T.state == "kept")
+_NAMED = _T.record.in_(bindparam("ids", expanding=True))
+_OF_ENGINE = select(*_COLUMNS).where(*_THEIRS, _NAMED)
+_OF_CHAINS = select(*_COLUMNS).where(*_THEIRS, _T.chain.in_(bindparam("ids", expanding=True)))
+_WITH_CHAINS = select(*_COLUMNS).where(*_THEIRS, _T.chain.in_(select(_T.chain).where(*_THEIRS, _NAMED)))
+
+
 class Records:
     """The rows of one service. Every method is for one tenant, and knows no other's rows."""
 
@@ -130,7 +139,11 @@ class Records:
 
     def hashes(self, tenant: str, text: str) -> tuple[str, str]:
         """The keyed hashes of a content: of its exact words, and of its words as they are compared."""
-        return self._hash(tenant, "exact", text), self._hash(tenant, "same", same_text(text))
+        return self.exact_hash(tenant, text), self._hash(tenant, "same", same_text(text))
+
+    def exact_hash(self, tenant: str, text: str) -> str:
+        """The keyed hash of the exact words of a content."""
+        return self._hash(tenant, "exact", text)
 
     def _hash(self, tenant: str, what: str, text: str) -> str:
         told = f"{len(tenant)}:{tenant}\n{what}\n{text}"
@@ -237,12 +250,7 @@ class Records:
 
     def of_engine(self, tenant: str, instance: str, engine_ids: Sequence[str]) -> dict[str, Record]:
         """By the engine's own id, the rows of what the engine is known to hold."""
-        found: dict[str, Record] = {}
-        with self._database.read(tenant) as connection:
-            for part in _parts(engine_ids):
-                rows = _rows(connection, tenant, instance, _T.record.in_(part), _T.state == "kept")
-                found |= {str(row.record): row for row in rows}
-        return found
+        return {str(row.record): row for row in self._kept(_OF_ENGINE, tenant, instance, engine_ids)}
 
     def chain(self, record: Record) -> list[Record]:
         """All that is kept of an item's chain, oldest first."""
@@ -252,17 +260,26 @@ class Records:
 
     def chains(self, records: Sequence[Record]) -> dict[str, Chains]:
         """The chains of these items, which are of one tenant and one instance, by the name of the chain."""
-        linked: dict[str, list[Link]] = {}
         if not records:
             return {}
         names = sorted({record.chain for record in records})
-        with self._database.read(records[0].tenant) as connection:
-            for part in _parts(names):
-                for row in _rows(
-                    connection, records[0].tenant, records[0].instance, _T.chain.in_(part), _T.state == "kept"
-                ):
-                    linked.setdefault(row.chain, []).append(row.link())
-        return {name: Chains(sorted(links, key=lambda link: link.known_from)) for name, links in linked.items()}
+        return _chains(self._kept(_OF_CHAINS, records[0].tenant, records[0].instance, names))
+
+    def with_chains(
+        self, tenant: str, instance: str, engine_ids: Sequence[str]
+    ) -> tuple[dict[str, Record], dict[str, Chains]]:
+        """As `of_engine`, with the chains of these rows, by the name of the chain: read at once."""
+        rows = {row.id: row for row in self._kept(_WITH_CHAINS, tenant, instance, engine_ids)}.values()
+        asked = frozenset(engine_ids)
+        return {str(row.record): row for row in rows if row.record in asked}, _chains(rows)
+
+    def _kept(self, asked: Select[Any], tenant: str, instance: str, ids: Sequence[str]) -> list[Record]:
+        found: list[Record] = []
+        with self._database.read(tenant) as connection:
+            for part in _parts(ids):
+                told = connection.execute(asked, {"tenant": tenant, "instance": instance, "ids": part})
+                found += _records(told)
+        return found
 
     def page(
         self, where: OperationContext, instance: str, places: Sequence[Place], *, limit: int,
@@ -350,18 +367,18 @@ def _rows(
     connection: Connection, tenant: str, instance: str | None, *where: Any, order: Sequence[Any] = (),
     limit: int | None = None, lock: bool = False,
 ) -> list[Record]:  # fmt: skip
-    asked = select(engine_items).where(_T.tenant == tenant, *where).order_by(*order)
+    asked = select(*_COLUMNS).where(_T.tenant == tenant, *where).order_by(*order)
     if instance is not None:
         asked = asked.where(_T.instance == instance)
     if limit is not None:
         asked = asked.limit(limit)
     if lock:  # until the transaction ends; on SQLite no two write at once anyway
         asked = asked.with_for_update()
-    return [_record(row._mapping) for row in connection.execute(asked)]
+    return _records(connection.execute(asked))
 
 
-def _record(row: Any) -> Record:
-    return Record(**{**row, "taint": tuple(row["taint"]), "supersedes": tuple(row["supersedes"])})
+def _records(rows: Iterable[Any]) -> list[Record]:
+    return [Record(*(*told, tuple(taint), tuple(old))) for *told, taint, old in rows]
 
 
 def _values(record: Record) -> dict[str, Any]:
@@ -375,6 +392,13 @@ def _set_heads(connection: Connection, tenant: str, instance: str, chain: str) -
     for row in rows:
         if chains.is_head(row.id) != row.head:
             connection.execute(_one(tenant, row.id).values(head=not row.head))
+
+
+def _chains(rows: Iterable[Record]) -> dict[str, Chains]:
+    linked: dict[str, list[Link]] = {}
+    for row in rows:
+        linked.setdefault(row.chain, []).append(row.link())
+    return {name: Chains(sorted(links, key=lambda link: link.known_from)) for name, links in linked.items()}
 
 
 def _parts(values: Sequence[str]) -> Iterable[Sequence[str]]:

@@ -19,6 +19,8 @@ _TRACES = (
 _MESSAGE = "COMMIT_EDITMSG"
 _LONGEST = 1 << 20  # bytes of a message
 _TICK = 50_000_000  # nanoseconds: more than the clock of any file system
+_MOVED = ("ORIG_HEAD", "refs/stash")  # what Git writes when it brings files elsewhere, and we never do
+_JUST_NOW = 5.0  # seconds
 _LOCKS = ("index.lock", "HEAD.lock")
 _STEP = 0.01
 _STEPS = 30
@@ -82,6 +84,12 @@ class Activity:
         if self._lasting(times) and not os.path.exists(self._git_dir + _MESSAGE):  # noqa: PTH110
             self._rest = folders, times
         return True
+
+    def just_now(self) -> bool:
+        """Whether a person's Git has moved files about in the last seconds: more of that may come at any moment."""
+        now = time.time()  # the machine's clock and no other: it is compared with a file's time
+        places = (folder + name for folder in {self._git_dir, self._common_dir} for name in _MOVED)
+        return any(0 <= now - _changed(place) < _JUST_NOW for place in places)
 
     @staticmethod
     def _lasting(times: tuple[int, int]) -> bool:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from memoranda.errors import HomeDamaged, RefMoved
 from memoranda.home.activity import Activity
 from memoranda.home.durable import FileLock, write_durably
+from memoranda.home.gitindex import went_back
 from memoranda.home.groups import Group, Position, encode_group, read_group
 from memoranda.home.layout import Layout
 from memoranda.home.ledger import last_segment, segment_path
@@ -22,6 +23,7 @@ from memoranda.home.log import IntakeLog
 from memoranda.home.making import Making
 from memoranda.home.refs import Refs
 from memoranda.home.segments import HEAD_SIZE
+from memoranda.home.slips import Slip, Slips, mend
 from memoranda.home.store import LEDGER_REF, ObjectStore, RefMove
 from memoranda.home.streak import Streak
 from memoranda.home.worktree import Worktree
@@ -58,6 +60,8 @@ class Committer:
         self._lock = FileLock(layout.own / "commit.lock")
         self._path = layout.own / "commit.json"
         self._seen: tuple[tuple[int, int], Group] | None = None
+        self._worktree = worktree
+        self._slips = Slips(layout, store)
         self._making = Making(store, replica, worktree.executable)
         self.streak = Streak()
         self.moved: Callable[[str | None, str | None], None] = lambda _old, _new: None  # told of our own commits
@@ -140,6 +144,22 @@ class Committer:
         self._keep(*group.ledger)
         return group.after
 
+    def slip(self) -> Slip | None:
+        """What of our commits a person's Git has taken off the branch by mistake; `flush` puts it back."""
+        group = self.last_group()
+        if group is None:
+            return None
+        left, now = group.main[1] or group.main[0], self._refs.read(group.branch)
+        return self._slips.find(group.branch, now) if left is not None and now not in (None, left) else None
+
+    def _put_back(self, slip: Slip, done: Position) -> None:
+        """Files first and the branch afterwards: who is killed between does it once more."""
+        if self._refs.head() == slip.branch:
+            mend(slip, self._store, self._log, self._worktree, [record for record, _ in self._log.after(done.seq)])
+            went_back(self._layout, self._store, slip.now)
+        self._store.move([slip.move])
+        self._making.forget_trees()
+
     # Committing
 
     def flush(self, *, wait: bool) -> str | None:
@@ -214,6 +234,8 @@ class Committer:
         group = self.last_group()
         if group is not None and not self._done(group):
             return False
+        if self.slip() is not None:
+            return False
         self._log.refresh()
         return not self._log.any_after(self.position().seq)
 
@@ -243,6 +265,8 @@ class Committer:
         self._release()  # the last group is finished, or was overtaken and is made again
         self._log.refresh()
         self._log.forget(before.seq)
+        if (slip := self.slip()) is not None:
+            self._put_back(slip, before)
         todo = self._log.after(before.seq)[:GROUP]
         if not todo:
             return 0

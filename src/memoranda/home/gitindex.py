@@ -15,11 +15,13 @@ from memoranda.home.durable import FileLock, lock_with, sync_path, unlock_dead
 from memoranda.home.git import Git
 from memoranda.home.indexfile import bring_forward, read_entries, write_entries
 from memoranda.home.layout import Layout
+from memoranda.home.store import ObjectStore
 from memoranda.home.worktree import Worktree
 
 _FEW = 200
 _FRESH = "memoranda-index."
 _GONE = "0" * 40
+_NOTE = "indexed"
 
 
 class GitIndex:
@@ -48,7 +50,7 @@ class GitIndex:
         # Beside the index, since the shared part of a split one is looked for there; a name of its own for each
         # process, since a Git that we started may outlive us.
         self._fresh = layout.git_dir / f"{_FRESH}{os.getpid()}"
-        self._note = layout.own / "indexed"
+        self._note = layout.own / _NOTE
 
     def reflects(self) -> str | None:
         """The commit up to which our entries were brought last; None when there is no index any more."""
@@ -59,17 +61,10 @@ class GitIndex:
         return next(iter(self._noted()[1:]), None)
 
     def _noted(self) -> list[str]:
-        if not self._layout.index.exists():
-            return []
-        try:
-            return self._note.read_text(encoding="ascii").split()
-        except FileNotFoundError:
-            return []
+        return _noted(self._layout)
 
     def _write_note(self, *commits: str | None) -> None:
-        fresh = self._note.with_suffix(".tmp")
-        fresh.write_text("".join(f"{commit}\n" for commit in commits if commit), encoding="ascii")
-        fresh.replace(self._note)
+        _write_note(self._layout, *commits)
 
     def advance(self, old: str | None, touched: Mapping[str, tuple[str | None, str | None]], commit: str) -> bool:
         """Brings the entries of `touched` (path -> blob before, blob now) from a commit to another.
@@ -136,8 +131,8 @@ class GitIndex:
         noted = self._noted()
         if touched:
             before = self._mark()
-            if not (len(touched) > _FEW and self._by_ourselves(touched)):
-                self._by_git(touched, before)
+            if not (len(touched) > _FEW and self._by_ourselves(touched)) and not self._by_git(touched, before):
+                return False
             if noted and noted[1:] != [commit]:
                 self._write_note(noted[0], commit)
             if not self._put_in_place(before):
@@ -164,9 +159,13 @@ class GitIndex:
             self._refresh()
         return True
 
-    def _by_git(self, touched: Mapping[str, tuple[str | None, str | None]], before: tuple[int, int] | None) -> None:
+    def _by_git(self, touched: Mapping[str, tuple[str | None, str | None]], before: tuple[int, int] | None) -> bool:
+        """False when Git put another index in the place of this one at this very moment."""
         if before is not None:
-            os.link(self._layout.index, self._fresh)  # Git never writes into an index, it replaces it
+            try:
+                os.link(self._layout.index, self._fresh)  # Git never writes into an index, it replaces it
+            except FileNotFoundError:
+                return False
         staged = self._entries(list(touched)) if before is not None else {}
         rows = []
         for path, (old, new) in touched.items():
@@ -178,6 +177,7 @@ class GitIndex:
             stdin = "".join(row + "\0" for row in rows).encode("utf-8", "surrogateescape")
             self._git.call("update-index", "--no-split-index", "-z", "--index-info", stdin=stdin, index=self._fresh)
         self._refresh()
+        return True
 
     def _refresh(self) -> None:
         self._git.call("update-index", "--no-split-index", "-q", "--refresh", accept=(0, 1), index=self._fresh)
@@ -249,3 +249,25 @@ class GitIndex:
         if begun is None and self._layout.index.exists():
             begun = Comparison(self._layout, self._git)
         return None if begun is None else begun.differing()
+
+
+def went_back(layout: Layout, store: ObjectStore, commit: str) -> None:
+    """A `git reset` has brought the index to `commit`: it reflects nothing that came afterwards."""
+    noted = _noted(layout)
+    if noted and not store.is_ancestor(noted[0], commit):
+        _write_note(layout, commit)
+
+
+def _noted(layout: Layout) -> list[str]:
+    if not layout.index.exists():
+        return []
+    try:
+        return (layout.own / _NOTE).read_text(encoding="ascii").split()
+    except FileNotFoundError:
+        return []
+
+
+def _write_note(layout: Layout, *commits: str | None) -> None:
+    fresh = (layout.own / _NOTE).with_suffix(".tmp")
+    fresh.write_text("".join(f"{commit}\n" for commit in commits if commit), encoding="ascii")
+    fresh.replace(layout.own / _NOTE)

@@ -241,6 +241,11 @@ class IntakeLog:
             finally:
                 self._file_lock.release()
 
+    @property
+    def takes_writes(self) -> bool:
+        """False once the disk has refused to keep what was written."""
+        return self._failed is None
+
     def writing(self) -> _Writing:
         """Holds the writers' lock, with the other processes' records read and a torn tail cut off."""
         if self._failed:

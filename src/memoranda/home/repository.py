@@ -26,6 +26,7 @@ from memoranda.home.keys import Keys
 from memoranda.home.looker import Looker
 from memoranda.home.outside import Found, Outside
 from memoranda.home.record import FileChange, Record
+from memoranda.home.slips import keep
 from memoranda.home.store import FROM, LEDGER_REF
 from memoranda.home.writer import Writer
 
@@ -88,6 +89,7 @@ class Repository(Contents):
         self._writer = Writer(
             self, self._log, self._activity, self._pen,
             current=self._current, ready=self._ready, repair=self._repair, wake=self._background.wake,
+            slipped=lambda: self._committer.slip() is not None,
         )  # fmt: skip
         self._generation = self.erasures.generation()
         if self.read_only is None and self._erasing.exists():
@@ -282,7 +284,12 @@ class Repository(Contents):
             self._looked = now
         with self._looking:
             snapshot = self.snapshot()
-            if self._looker.quiet(snapshot) or self._busy():
+            if self._looker.quiet(snapshot):
+                return [], snapshot
+            if self._committer.slip() is not None:
+                self.flush()
+                snapshot = self.snapshot()
+            if self._busy():
                 return [], snapshot
             candidates = self._looker.candidates(context, snapshot, lambda: self._tree(snapshot.commit))
             found = list(self.outside.compare(candidates, self.known(snapshot))) if candidates else []
@@ -290,6 +297,8 @@ class Repository(Contents):
             found = [item for item in found if item.path not in absent]
             if found and self._looker.half_done(found) and self._activity.busy(patient=True):
                 return [], None
+            if found:
+                self._keep(snapshot.tail)
             taken: list[Found] = []
             if found:
                 try:
@@ -360,6 +369,8 @@ class Repository(Contents):
         if self.read_only:
             return True
         self._make_safe()
+        if self._committer.slip() is not None and self.flush() is not None:
+            return False
         commit = self.store.refs.head_commit()
         indexed = self.git_index.reflects()
         if commit is None or indexed == commit:
@@ -386,6 +397,17 @@ class Repository(Contents):
                     touched[path] = (blob, blob)
         return self.git_index.advance(old, touched, new)
 
+    def _keep(self, pending: Sequence[Record] = ()) -> None:
+        """Puts back what a person's Git has taken out of the files of the last writes."""
+        _, _, size = self._log.unsafe_span()
+        if size > _MUCH or not (pending or size) or not self._log.takes_writes:
+            return
+        if self._activity.busy() or self._log.fresh_boot:
+            return
+        with self._log.writing():
+            fresh = {record.seq: record for record in (*pending, *self._log.unsafe()[2])}
+            keep(self.worktree, [fresh[seq] for seq in sorted(fresh)], self.known(self.snapshot()), self.blob)
+
     def _make_safe(self) -> None:
         """Syncs the files that were written since the last time: the log is needed no more to restore them."""
         segment, offset, size = self._log.unsafe_span()
@@ -393,6 +415,7 @@ class Repository(Contents):
             os.sync()
             self._log.set_safe(segment, offset)
             return
+        self._keep()
         segment, offset, records = self._log.unsafe()
         if records:
             self.worktree.sync({change.path for record in records for change in record.changes})

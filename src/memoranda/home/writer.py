@@ -45,6 +45,7 @@ class Writer:
         ready: called when that is not so; waits for an erasing, and finishes one that was cut short.
         repair: brings the files to what the log says (inside its lock).
         wake: told of every record that is durable.
+        slipped: whether commits of ours were taken off the branch by mistake, and are not put back yet.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Writer:
         ready: Callable[[], None],
         repair: Callable[[], None],
         wake: Callable[[], None],
+        slipped: Callable[[], bool],
     ) -> None:
         self._contents = contents
         self._log = log
@@ -67,6 +69,7 @@ class Writer:
         self._ready = ready
         self._repair = repair
         self._wake = wake
+        self._slipped = slipped
         self._open: tuple[str, str, bytes, int] = ("", "", b"", -1)  # the open journal: path, blob, content, record
         self._opening: tuple[str, str, bytes, int] | None = None  # what it will be when the record is written
         self._coming: tuple[str, str | None, bytes, str, bytes] = _NOTHING  # what `appending` foresaw
@@ -169,7 +172,7 @@ class Writer:
         path, blob, content, _ = self._open
         if change.appended and path == change.path and worktree.untouched(path, blob):
             return blob, content  # as our own last append has left it: the usual case
-        if change.appended and self._follow_open(change):
+        if change.appended and self._follow_open(change.path):
             return self._open[1], self._open[2]
         if change.data is not None and not change.laid and not worktree.exists(change.path):
             return None, b""
@@ -184,36 +187,46 @@ class Writer:
         worktree.verify(change.path, old, data)
         return old, data
 
-    def _follow_open(self, change: Change) -> bool:
+    def _follow_open(self, path: str) -> bool:
         """Takes over what others have appended to the open journal: the newest record says which bytes it has.
 
         They are read back from the file, so that the records in between need not be. False when no record says so, or
         the file holds something else.
         """
-        newest = self._log.newest_change(change.path, self._open[3])[1]
+        newest = self._log.newest_change(path, self._open[3])[1]
         if newest is None or newest.new is None or newest.outside:
             return False
-        data = self._contents.worktree.adopt(change.path, newest.new)
+        data = self._contents.worktree.adopt(path, newest.new)
         if data is None:
             return False
-        self._open = change.path, newest.new, data, self._log.last
+        self._open = path, newest.new, data, self._log.last
         return True
 
     def may_append(self, path: str) -> bool:
         """False for a file of the branch while a person has a merge, a rebase or the like under way.
 
-        Git would stumble over its change, and refuse to go on; a file that it does not know yet is in nobody's way.
-        Nor is a file continued that nobody has put on record: a person went back to a commit before it.
+        Git would stumble over its change, and refuse to go on, or put an older state in its place; a file that it does
+        not know yet is in nobody's way. Nor is a file continued that ends before what is on record: a person went back
+        behind it, and what was written to it a moment ago is on its way back.
         """
-        if path != self._open[0] and self._contents.worktree.exists(path) and not self._is_known(path):
-            return False
-        if self._activity.at_rest():
-            return True
-        commit = self._contents.store.refs.head_commit()
-        return commit is None or self._contents.blob_at(commit, path) is None
+        if not self._activity.at_rest() or self._activity.just_now():
+            commit = self._contents.store.refs.head_commit()
+            if commit is not None and self._contents.blob_at(commit, path) is not None:
+                return False
+        return self._is_whole(path)
 
-    def _is_known(self, path: str) -> bool:
-        return self._contents.known(self._contents.snapshot())(path) is not None
+    def _is_whole(self, path: str) -> bool:
+        """Whether nothing is missing at the end of a file that the newest record of it has, as far as it is there."""
+        worktree = self._contents.worktree
+        if (path == self._open[0] and worktree.untouched(path, self._open[1])) or not worktree.exists(path):
+            return True
+        if self._follow_open(path):
+            return True
+        known = None if self._slipped() else self._contents.known(self._contents.snapshot())(path)
+        if known is None or worktree.adopt(path, known) is not None:
+            return known is not None
+        found, recorded = worktree.read(path), self._contents.blob(known)
+        return found is None or recorded is None or not recorded.startswith(found)
 
     def appending(self, path: str, data: bytes) -> Appending:
         """What appending `data` to `path` will make of it; only inside the `build` of a `write`."""

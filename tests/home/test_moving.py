@@ -14,10 +14,12 @@ from home.test_nodes import SECRET, WHERE, Worker
 from home.tools import git
 from memoranda.context import Context
 from memoranda.engines.builtin import Builtin
-from memoranda.engines.contract import RememberRequest, UpdateRequest
+from memoranda.engines.contract import RecallRequest, RememberRequest, UpdateRequest
 from memoranda.engines.homes import Homes
 from memoranda.engines.shelves import DiskShelf, PostgresShelf, carry
 from memoranda.errors import ComponentUnavailable, Conflict, HomeBusy, InvalidInput, MemorandaError
+from memoranda.home.draft import Draft
+from memoranda.home.erasing.erase import Whole
 from memoranda.home.postgres import moving, store
 from memoranda.home.postgres.moving import Target, to_folder, to_postgres
 from memoranda.home.postgres.store import PostgresStore
@@ -230,4 +232,57 @@ def test_who_writes_while_a_home_leaves_postgresql_is_refused(
         to_folder(there, back.keys_of("acme"), target)
         assert len(said) == 1 and isinstance(said[0], HomeBusy)
         write()
-        assert said[1] is None, "who goes on there goes on; nobody has told the node that it is to be stopped"
+        assert isinstance(said[1], ComponentUnavailable), "the node has the Home open, and nothing is lost there"
+
+
+def test_a_node_that_goes_on_after_a_home_has_left_notices_it_and_the_home_can_come_back(
+    carried: tuple[PostgresShelf, Homes], database: Database, tmp_path: Path, context: Context
+) -> None:
+    """Also in the middle of a request, and while it writes; what was written and erased in the folder comes along."""
+    shelf, _ = carried
+    carry(context, shelf, "acme", "web", to="postgresql")
+    target, back = target_of(shelf, database, tmp_path), DiskShelf(tmp_path / "back")
+    there = back.root_of("acme", "web")
+    there.parent.mkdir(parents=True)
+    with Homes(shelf.folder, context, shelf=shelf) as node:
+        engine = Builtin(node)
+        erased = engine.remember(context, WHERE, RememberRequest(content="This word is erased: walnut.")).id
+        with node.whole("acme", "web") as home:
+            assert home is not None
+            repository = home.repository
+            to_folder(there, back.keys_of("acme"), target)
+            before = target.of(repository.store.home).look()  # type: ignore[attr-defined]
+            moved = pytest.raises(ComponentUnavailable, match="do not lie in PostgreSQL any more")
+            with moved:
+                repository.write(context, lambda _at: Draft("recipe", "Nothing", [], author="somebody"))
+            with moved:
+                repository.erase(context, [Whole("a" * 40)], "at its owner's wish")
+            with moved:
+                repository.snapshot()
+        with moved:
+            engine.remember(context, WHERE, RememberRequest(content="Too late."))
+        with moved:
+            engine.recall(context, WHERE, RecallRequest(query="mill"))
+        assert target.of(repository.store.home).look() == before  # type: ignore[attr-defined]
+    with Homes(tmp_path / "back", context) as homes:
+        assert Builtin(homes).get(context, WHERE, erased).content == "This word is erased: walnut."
+        Builtin(homes).remember(context, WHERE, RememberRequest(content="Written in the folder."))
+        with homes.whole("acme", "web") as home:
+            assert home is not None
+            person = replace(context, person=True)
+            home.refresh(person)
+            space = Space(person, home.repository.keys, None, None, given=[home])
+            forget(person, space, Selection(ids=(erased,)), erase=True, reason="at its owner's wish")
+        before_return = Builtin(homes).list(context, WHERE, scope=None, limit=9, after=None).items
+        assert len(before_return) == 2
+    to_postgres(context, there, back.keys_of("acme"), target)
+    with Homes(shelf.folder, context, shelf=shelf) as node:
+        assert Builtin(node).list(context, WHERE, scope=None, limit=9, after=None).items == before_return
+        with pytest.raises(MemorandaError, match="forgotten"):
+            Builtin(node).remember(context, WHERE, RememberRequest(content="This word is erased: walnut."))
+    with database.read("acme") as connection:
+        heads = connection.exec_driver_sql("SELECT content FROM memory_heads").fetchall()
+        oids = connection.exec_driver_sql("SELECT oid FROM memory_objects").fetchall()
+    objects = target.of(repository.store.home).get_all([oid.hex() for (oid,) in oids])  # type: ignore[attr-defined]
+    assert not any(b"walnut" in data for (data,) in heads)
+    assert objects and not any(item is None or b"walnut." in item.data for item in objects)

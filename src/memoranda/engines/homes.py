@@ -124,7 +124,8 @@ class Homes:
         self, tenant: str, project: str | None, sight: Sight, *, make: bool
     ) -> Iterator[tuple[OpenHome | None, int]]:
         """With the Home, how often its indexes had been made anew when it was asked for; it may be made for it."""
-        if not (make or sight.shows(project)):
+        there = sight.shows(project)
+        if not (make or there):
             yield None, 0
             return
         entry = self._taken(tenant, project)

@@ -45,7 +45,7 @@ class Sight(Protocol):
     """What a request was told at its beginning of the Homes that it is about."""
 
     def shows(self, project: str | None) -> bool:
-        """Whether there is such a Home, or may be one."""
+        """Whether there is such a Home, or may be one. ComponentUnavailable: it was carried elsewhere."""
 
     def shown(self, home: OpenHome, project: str | None) -> AbstractContextManager[None]:
         """Until the end, the Home need not be asked again what holds in it."""
@@ -204,7 +204,10 @@ class _Told:
         self.sights = sights
 
     def shows(self, project: str | None) -> bool:
-        return self._shelf.place_of(project) in self.sights
+        from memoranda.home.postgres.store import still_here
+
+        sight = self.sights.get(self._shelf.place_of(project))
+        return sight is not None and not still_here(sight.state).moved
 
     def shown(self, home: OpenHome, project: str | None) -> AbstractContextManager[None]:
         from memoranda.home.postgres.repository import PostgresRepository

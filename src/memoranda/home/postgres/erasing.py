@@ -12,7 +12,7 @@ from memoranda.home.holding import Holding
 from memoranda.home.layout import Layout
 from memoranda.home.postgres.copying import all_heads, check_out, fill, ids_in, passing, put_from
 from memoranda.home.postgres.keys import SealedKeys
-from memoranda.home.postgres.store import Cursor, PostgresStore, State
+from memoranda.home.postgres.store import Cursor, PostgresStore, State, still_here
 from memoranda.home.store import RefMove
 
 if TYPE_CHECKING:
@@ -42,16 +42,16 @@ def erase(
     for _ in range(_ROUNDS):
         with passing(home.layout) as folder:
             with _patient(store.reading(), store) as cursor:
-                copy = _copied(store, cursor, store.state(cursor), home, folder)
+                copy = _copied(store, cursor, still_here(store.state(cursor)), home, folder)
             done = _erased(copy, keys, folder, context, blanks, reason, testimony)
             if not done.id:
                 return done
             with turn, _patient(store.writing(), store) as cursor:
-                if store.state(cursor, hold=True).mark == copy.state.mark:
+                if still_here(store.state(cursor, hold=True)).mark == copy.state.mark:
                     _take_over(store, cursor, home, copy)
                     return done
     with passing(home.layout) as folder, turn, _patient(store.writing(), store) as cursor:
-        state = store.state(cursor, hold=True)
+        state = still_here(store.state(cursor, hold=True))
         store.join_nothing(cursor)  # what moves while it is read would be missing: each statement sees a later moment
         copy = _copied(store, cursor, state, home, folder)
         done = _erased(copy, keys, folder, context, blanks, reason, testimony)

@@ -22,12 +22,12 @@ from memoranda.home.plain_git import plain_git
 from memoranda.home.postgres.copying import all_heads, check_out, fill, objects_in_folder
 from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.node import node_layout
-from memoranda.home.postgres.places import COMING, READY, Place, add_place, find_place
+from memoranda.home.postgres.places import COMING, MOVED, READY, Place, add_place, find_place
 from memoranda.home.postgres.rows import Writer
 from memoranda.home.postgres.store import BRANCH, PostgresStore
 from memoranda.home.repository import Repository
 from memoranda.home.store import RefMove
-from memoranda.values import dataclass
+from memoranda.values import dataclass, replace
 
 Progress = Callable[[str, int, int], None]
 _AT_ONCE = 1000  # objects of one transaction
@@ -57,7 +57,7 @@ class Target:
 
 
 def to_postgres(context: Context, root: Path, keys: Keys, target: Target, progress: Progress | None = None) -> Moved:
-    """Carries the Home at `root` over. The folder stays as it is.
+    """Carries the Home at `root` over. The folder stays as it is. What a Home left there that was moved out is used.
 
     Raises:
         Conflict: another Home lies at that place. HomeBusy: somebody's Git is at work, or somebody writes.
@@ -95,12 +95,13 @@ def to_postgres(context: Context, root: Path, keys: Keys, target: Target, progre
 
 
 def to_folder(root: Path, keys: Keys, target: Target) -> Moved:
-    """Carries the Home at a place to the folder `root`, which may not be there yet. The rows stay as they are.
+    """Carries the Home at a place to the folder `root`, which may not be there yet. The rows stay as they are, and no
+    node answers by them or writes there any more.
 
-    Who writes in it meanwhile waits, and is refused when it takes long. Errors: see `to_postgres`.
+    Who writes in it meanwhile waits, and is refused when it is over or takes long. Errors: see `to_postgres`.
     """
     place = find_place(target.store, target.place)
-    if place is None or place.state != READY:
+    if place is None or place.state == COMING:
         raise InvalidInput("There is no such Home in PostgreSQL.", remedy="Name its tenant and its project.")
     if is_home(root):
         raise Conflict("There is a Home in that folder already.", remedy="Move it away first.")
@@ -121,6 +122,7 @@ def to_folder(root: Path, keys: Keys, target: Target) -> Moved:
         for path in sorted(coming.rglob("*")):
             if not path.is_symlink():
                 sync_path(path)
+        cursor.execute("UPDATE memory_homes SET state = %s WHERE home = %s", (MOVED, store.home))
         coming.rename(root)
         sync_path(root.parent)
     return Moved(len(names), len(names))
@@ -129,8 +131,11 @@ def to_folder(root: Path, keys: Keys, target: Target) -> Moved:
 def _place(target: Target, wanted: Place) -> Place:
     with target.store.writing() as cursor:
         place = add_place(cursor, target.store.tenant, wanted)
-    if (place.id, place.replica) != (wanted.id, wanted.replica):
-        raise Conflict("Another Home lies at that place in PostgreSQL.", remedy="Move that one away first.")
+        if (place.id, place.replica) != (wanted.id, wanted.replica):
+            raise Conflict("Another Home lies at that place in PostgreSQL.", remedy="Move that one away first.")
+        if place.state == MOVED:  # it comes back
+            cursor.execute("UPDATE memory_homes SET state = %s WHERE home = %s", (COMING, place.home))
+            place = replace(place, state=COMING)
     return place
 
 
@@ -154,6 +159,8 @@ def _carry_objects(
     with store.reading() as cursor:
         there = {oid.hex() for oid in store.every_id(cursor)}
     missing = [row for row in names if row[0] not in there]
+    if gone := there.difference(name for name, _ in names):  # erased in the folder since it was here
+        store.erase({bytes.fromhex(name) for name in gone}, hints={}, merge=())
     writer, newest = Writer(), dict[str, str]()
     git = Git(layout)
     try:

@@ -11,7 +11,8 @@ from memoranda.home.postgres.store import STATE, Cursor, PostgresStore, State, s
 from memoranda.notes.ids import new_id
 from memoranda.values import dataclass
 
-READY, COMING = "ready", "coming"  # a Home that is being moved here is not there yet
+# A Home that is being moved here is not there yet; one that was moved to a folder has only left its rows.
+READY, COMING, MOVED = "ready", "coming", "moved"
 
 
 @dataclass(frozen=True, slots=True)

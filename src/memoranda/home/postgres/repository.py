@@ -33,7 +33,7 @@ from memoranda.home.postgres.heads import keep_heads, read_heads
 from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.node import hold, known, let_go, node_layout, renew
 from memoranda.home.postgres.places import Place
-from memoranda.home.postgres.store import BRANCH, PostgresStore, State, answered, sending
+from memoranda.home.postgres.store import BRANCH, PostgresStore, State, answered, sending, still_here
 from memoranda.home.postgres.tidings import Tidings
 from memoranda.home.postgres.underway import FilesNow, Underway, abandon, outcome
 from memoranda.home.record import Record
@@ -153,6 +153,7 @@ class PostgresRepository(Holding):
 
     def _see(self, state: State) -> None:
         """Takes note of what was read, and of what others have written and erased meanwhile."""
+        still_here(state)
         self.keys.heard(state.lines)
         with self._seeing:
             if state.generation > self._generation:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from memoranda.errors import Conflict, HomeBusy, RefMoved
+from memoranda.errors import ComponentUnavailable, Conflict, HomeBusy, RefMoved
 from memoranda.home.objects import GitObject, object_id, read_tree
 from memoranda.home.postgres import packs, trees
 from memoranda.home.postgres.ahead import read_ahead
@@ -51,7 +51,8 @@ _NEW_REF = "INSERT INTO memory_refs (tenant, home, name, commit) VALUES (tenant(
 _MOVE_REF = "UPDATE memory_refs SET commit = %s WHERE home = %s AND name = %s AND commit = %s"
 # What `State` tells of a row of `memory_homes`.
 STATE = """seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
-  (SELECT jsonb_object_agg(name, commit) FROM memory_refs WHERE memory_refs.home = memory_homes.home)"""
+  (SELECT jsonb_object_agg(name, commit) FROM memory_refs WHERE memory_refs.home = memory_homes.home),
+  memory_homes.state = 'moved'"""
 _STATE = f"SELECT {STATE} FROM memory_homes WHERE home = %s"
 
 _HOLD = f"SET LOCAL lock_timeout = '10s'; SELECT FROM memory_homes WHERE home = %s FOR UPDATE; {_STATE}"
@@ -62,12 +63,13 @@ SendOne = Callable[[str, Sequence[object]], None]
 
 class State(NamedTuple):
     """What one reading of a Home's row tells: the last record, how often texts were erased, the tenant's newest line
-    beside its keys, and where the refs stand."""
+    beside its keys, where the refs stand, and whether the Home lies elsewhere by now."""
 
     seq: int
     generation: int
     lines: int
     refs: Mapping[str, str]
+    moved: bool = False
 
     @property
     def mark(self) -> tuple[int, int]:
@@ -85,7 +87,17 @@ class State(NamedTuple):
 
 def state_of(row: Sequence[Any]) -> State:
     """From what `STATE` selects."""
-    return State(row[0], row[1], row[2], row[3] or {})
+    return State(row[0], row[1], row[2], row[3] or {}, row[4])
+
+
+def still_here(state: State) -> State:
+    """ComponentUnavailable when the Home was carried to a folder: what is written here now would be lost."""
+    if state.moved:
+        raise ComponentUnavailable(
+            "These memories do not lie in PostgreSQL any more.", why="`memoranda move` has carried them to folders.",
+            remedy="Serve them from there, or move them back.",
+        )  # fmt: skip
+    return state
 
 
 class PostgresStore:

@@ -22,7 +22,7 @@ from memoranda.operations.open_home import OpenHome, first_found, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.presenting import Reading
 from memoranda.operations.space import Space
-from memoranda.operations.stamping import taint_of_sources
+from memoranda.operations.stamping import stood, taint_of_sources
 from memoranda.recall.page import verdict_on
 from memoranda.trust.kept import ended
 from memoranda.trust.standing import Trust, believed, trust_of
@@ -84,6 +84,7 @@ class _Place:
     text: str
     row: NoteRow | None = None
     superseded_by: tuple[str, ...] = ()
+    stood: bool = True
 
 
 def _place(context: Context, space: Space, uri: str) -> _Place:
@@ -161,7 +162,7 @@ def _record_what_is_met(context: Context, place: _Place) -> dict[str, str]:
         taint = taint_of_sources([home], [str(pointer)])
         if taint.roots:
             home.sessions.raise_taint(context, sorted(taint.roots))
-        return {"state": "unreviewed", "taint": ",".join(taint.labels)}
+        return {"state": "unreviewed", "taint": ",".join(taint.labels), "stood": "" if place.stood else "no"}
     return {"state": "unclaimed"}
 
 
@@ -193,7 +194,8 @@ def _at(home: OpenHome, pointer: Pointer) -> _Place:
             rows = [*rows, row]  # its file bears another id by now, and what it superseded is still there
         heads = Chains(believed(home.indexes.catalog, rows)).heads_of(row.id)
         after = () if row.id in heads else heads
-    return _Place(home, pointer, data.decode("utf-8", "replace"), row, after)
+    there = row is not None or stood(home, pointer, data)
+    return _Place(home, pointer, data.decode("utf-8", "replace"), row, after, there)
 
 
 def _viewed(
@@ -288,5 +290,5 @@ def _reading(place: _Place, view: str, text: str, first: int, last: int, truncat
     uri = str(Pointer(p.home, p.path, rev) if whole else Pointer(p.home, p.path, rev, first, last))
     return Reading(
         uri, view, text, first, last, count_tokens(text), truncated, p.path, place.home.name,
-        place.row.id if place.row else None, place.superseded_by,
+        place.row.id if place.row else None, place.superseded_by, stood=place.stood,
     )  # fmt: skip

@@ -27,7 +27,7 @@ from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.session_desk import event_json, story_of
 from memoranda.operations.settling import Contested, contested_groups, draft_of, settlements
 from memoranda.operations.space import Space
-from memoranda.operations.stamping import taint_of_sources
+from memoranda.operations.stamping import stood, taint_of_sources
 from memoranda.operations.tracing import trace
 from memoranda.trust.kept import ended
 from memoranda.trust.labels import STATES, Root
@@ -42,10 +42,17 @@ _EDITS = ("contested", "unclaimed")  # found in a file, in a note that was revie
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One source of a note, read back at its commit; `text` is None when it leads nowhere that is open."""
+    """One source of a note, read back at its commit; `text` is None when it leads nowhere that is open.
+
+    `stood` is false where nothing here shows that these words ever stood at that place.
+    """
 
     uri: str
     text: str | None
+    stood: bool = True
+
+    def json(self) -> dict[str, object]:
+        return {"uri": self.uri, "text": self.text, "stood": self.stood}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ class Waiting:
             "kind": self.kind, "subject": self.subject, "text": self.text, "supersedes": list(self.supersedes),
             "taint": list(self.taint), "agent": self.agent, "session": self.session,
             "written_at": None if self.written_at is None else format_instant(self.written_at),
-            "verdict": self.verdict, "evidence": [{"uri": e.uri, "text": e.text} for e in self.evidence],
+            "verdict": self.verdict, "evidence": [e.json() for e in self.evidence],
             "story": [event_json(e) for e in self.story],
         }  # fmt: skip
 
@@ -149,7 +156,7 @@ def show(context: Context, space: Space, note_id: str) -> Waiting:
     sources = _read(home, row).sources
     if roots := taint_of_sources(space.homes(), (s for s in sources if s.startswith("nas://"))).roots:
         home.sessions.raise_taint(context, sorted(roots))  # what it cites is read back
-    evidence = tuple(Evidence(source, _read_back(space, source)) for source in sources)
+    evidence = tuple(_read_back(space, source) for source in sources)
     item, roots = _standing(home, row, evidence)
     return replace(item, story=story_of(context, home, item.session, roots)) if item.session else item
 
@@ -352,16 +359,17 @@ def _waiting(
     )  # fmt: skip
 
 
-def _read_back(space: Space, source: str) -> str | None:
+def _read_back(space: Space, source: str) -> Evidence:
     if not source.startswith("nas://"):
-        return None
+        return Evidence(source, None)
     from memoranda.trust.secrets import masked
 
     try:
         pointer = parse_pointer(source)
         home = space.of(pointer)
         data = home.repository.at(pointer.path, pointer.rev)
+        there = stood(home, pointer, data)
     except MemorandaError:
-        return None  # it leads nowhere: the reviewer sees a source without words
+        return Evidence(source, None)  # it leads nowhere: the reviewer sees a source without words
     lines = masked(data.decode("utf-8", "replace"), home.rules.allows).splitlines()
-    return "\n".join(lines[(pointer.start or 1) - 1 : pointer.end])
+    return Evidence(source, "\n".join(lines[(pointer.start or 1) - 1 : pointer.end]), there)

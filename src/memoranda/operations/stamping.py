@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from memoranda.errors import MemorandaError
 from memoranda.index.catalog import Catalog
 from memoranda.index.testimony import Wrote
-from memoranda.notes.journal import day_of, entry_key, is_journal_path, parse_journal
+from memoranda.notes.ids import blob_id
+from memoranda.notes.journal import Entry, day_of, entry_key, is_journal_path, parse_journal
 from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.operations.open_home import OpenHome
 from memoranda.trust.labels import CLEAN, Root, Taint, inherit, unresolved
@@ -26,15 +27,59 @@ def _of_former_entries(home: OpenHome, pointer: Pointer, source: str) -> Taint:
         data = home.repository.at(pointer.path, pointer.rev)
     except MemorandaError:
         return unresolved(source)
-    entries = [
+    entries = _in_lines(data, pointer)
+    if not _of_this_journal(home.indexes.catalog, pointer.path, entries):
+        return unresolved(source)
+    wrote = home.indexes.catalog.ledger.wrote(entry.id for entry in entries)
+    if any((line := wrote.get(e.id)) is None or line.key not in (None, entry_key(e)) for e in entries):
+        return unresolved(source)
+    return inherit(CLEAN, [_of_entry(wrote.get(entry.id), source) for entry in entries])
+
+
+def _in_lines(data: bytes, pointer: Pointer) -> list[Entry]:
+    """The entries of a journal in the lines that a pointer names."""
+    return [
         entry
         for entry in parse_journal(data, day_of(pointer.path))
         if pointer.start is None or (entry.start <= (pointer.end or 0) and pointer.start <= entry.end)
     ]
-    wrote = home.indexes.catalog.ledger.wrote(entry.id for entry in entries)
-    if not entries or any((line := wrote.get(e.id)) is None or line.key not in (None, entry_key(e)) for e in entries):
-        return unresolved(source)
-    return inherit(CLEAN, [_of_entry(wrote.get(entry.id), source) for entry in entries])
+
+
+def _of_this_journal(catalog: Catalog, path: str, entries: Sequence[Entry]) -> bool:
+    """Whether these entries are of the journal at this path: they stand there as they are, or stand there with other
+    words, or nowhere any more, and the ledger tells that these were written."""
+    rows = catalog.entries_of(path)
+    keys, ids = {row.key for row in rows}, {row.id for row in rows}
+    wrote = catalog.ledger.wrote(entry.id for entry in entries)
+
+    def known(entry: Entry) -> bool:
+        key, line = entry_key(entry), wrote.get(entry.id)
+        if key in keys:
+            return True
+        return line is not None and line.key in (None, key) and (entry.id in ids or catalog.entry(entry.id) is None)
+
+    return bool(entries) and all(map(known, entries))
+
+
+def stood(home: OpenHome, pointer: Pointer, data: bytes) -> bool:
+    """Whether `data`, as it is read at a pointer's revision, ever stood at its path, as far as this Home knows.
+
+    A revision may be the id of any blob in Git, and a commit that no branch of ours has: who cites one would otherwise
+    say by the path where words are from that never were there. What is neither a note nor a journal is believed.
+    """
+    if pointer.rev is None:
+        return True
+    blob = blob_id(data)
+    home.indexes.catch_up()
+    with home.indexes.lock:
+        catalog = home.indexes.catalog
+        if catalog.blob_of(pointer.path) == blob:
+            return True
+        if is_journal_path(pointer.path):
+            return _of_this_journal(catalog, pointer.path, _in_lines(data, pointer))
+        if not home.repository.ours.is_note(pointer.path):
+            return True
+        return any(row.blob == blob for row in catalog.at_path(pointer.path))
 
 
 def _of_entry(wrote: Wrote | None, source: str) -> Taint:

@@ -22,6 +22,7 @@ def _options(parser: Parser) -> None:
 
 
 def _read(frame: Frame, args: argparse.Namespace) -> int:
+    from memoranda.operations.presenting import NOWHERE
     from memoranda.operations.reading import read
 
     lines = line_range(args.lines)
@@ -34,6 +35,8 @@ def _read(frame: Frame, args: argparse.Namespace) -> int:
     if frame.for_model and not args.raw:
         frame.text(str(done))
         return 0
+    if not done.stood:
+        frame.remark(NOWHERE)
     if done.superseded_by:
         frame.remark(f"Superseded by {', '.join(done.superseded_by)}.")
     if done.truncated:

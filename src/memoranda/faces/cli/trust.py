@@ -93,10 +93,12 @@ def _shown_to_a_model(item: Waiting) -> Iterator[Words]:
         yield Words(item.home, item.id, story, {"view": "session", "session": item.session or ""})
     for evidence in item.evidence:
         found = "" if evidence.text is not None else "leads nowhere that is open"
-        yield Words(item.home, item.id, evidence.text or "", {"view": "source", "missing": found}, evidence.uri)
+        labels = {"view": "source", "missing": found, "stood": "" if evidence.stood else "no"}
+        yield Words(item.home, item.id, evidence.text or "", labels, evidence.uri)
 
 
 def _shown(item: Waiting) -> Iterator[str]:
+    from memoranda.operations.presenting import NOWHERE
     from memoranda.operations.session_desk import event_line
 
     yield f"{item.id}  {item.state}  {item.kind}  {item.subject or ''}".rstrip()
@@ -111,6 +113,8 @@ def _shown(item: Waiting) -> Iterator[str]:
     yield from (f"   {event_line(e)}" for e in item.story)
     for evidence in item.evidence:
         yield f"source {evidence.uri}"
+        if not evidence.stood:
+            yield f"   ({NOWHERE})"
         for line in (evidence.text if evidence.text is not None else "(leads nowhere that is open)").splitlines():
             yield f"   {line}"
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from memoranda.operations.presenting import NOWHERE
 from memoranda.operations.session_desk import event_line
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ def _review(item: Waiting, asks: str, contested: Iterable[Contested], form: str)
         yield "<p>It cites nothing.</p>"
     for evidence in item.evidence:
         yield f"<p>{visible(evidence.uri)}</p>"
+        if not evidence.stood:
+            yield f'<p class="warn">{NOWHERE}</p>'
         yield f"<pre>{_cut(evidence.text)}</pre>" if evidence.text else '<p class="quiet">It cannot be read here.</p>'
     yield _form(form)
 

@@ -26,10 +26,8 @@ from memoranda.operations.open_home import OpenHome
 from memoranda.operations.space import Space
 from memoranda.values import dataclass, field
 
-MOST = 64  # Homes that stay open at once, when nobody uses them: 3 to 6 MB each, and 25 open files
+MOST = 64  # Homes that stay open at once, when nobody uses them: 3 to 6 MB each
 IDLE = timedelta(minutes=10)
-_FILES = 26
-_FILES_AT_REST = 16
 _TRIM = 30.0  # seconds between two looks at the size of a node's caches
 
 
@@ -60,9 +58,9 @@ class Homes:
         self.shelf: Shelf = DiskShelf(folder) if shelf is None else shelf
         self.folder = self.shelf.folder
         self._context = context
-        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
-        self._most = min(most, max(4, files // _FILES))
-        self._resting = min(self.shelf.resting, max(0, files - self._most * _FILES) // _FILES_AT_REST)
+        fitting = resource.getrlimit(resource.RLIMIT_NOFILE)[0] * 3 // 4 // self.shelf.files
+        self._most = min(most, max(4, fitting))
+        self._resting = min(self.shelf.resting, max(0, fitting - self._most))
         self._idle = idle
         self._entries: OrderedDict[tuple[str, str | None], _Entry] = OrderedDict()
         self._lock = threading.Condition(threading.Lock())

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("memoranda.homes")
 CACHES = 20 << 30  # bytes of a node's caches of Homes in PostgreSQL: about ten million notes
-RESTING = 1024  # Homes of PostgreSQL: half a megabyte each, and 15 open files
+RESTING = 1024  # Homes of PostgreSQL: some 0.8 MB each
 _USED = "in-use.lock"
 _TELL = 5.0  # seconds between two lines of the log about one Home
 _LOOK = timedelta(seconds=5)  # what somebody edits in the files of a Home is noticed within that time
@@ -66,6 +66,7 @@ class Shelf(Protocol):
 
     folder: Path  # of this node
     isolation: Isolation  # what keeps tenants apart there
+    files: int  # that an open Home of it needs
     resting: int  # Homes that may stay open beside those that were used last, with little in memory
 
     def keys_of(self, tenant: str) -> Keys:
@@ -106,6 +107,7 @@ class DiskShelf:
     """Implements `Shelf` below a folder."""
 
     isolation: Isolation = "logical"  # this program alone keeps them apart
+    files = 26
     resting = 0  # each has threads and a process of Git
 
     def __init__(self, folder: Path) -> None:
@@ -227,6 +229,7 @@ class PostgresShelf:
     """
 
     isolation: Isolation = "backend"  # row-level security keeps them apart
+    files = 15
     resting = RESTING
 
     def __init__(self, folder: Path, database: Database, secrets: tuple[bytes, ...], *, most: int = CACHES) -> None:

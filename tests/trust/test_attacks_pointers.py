@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from home.tools import git
 
+from memoranda.errors import NotFound
 from memoranda.notes.pointers import parse_pointer
 from memoranda.operations import reviewing
 from memoranda.operations.journaling import Appended, Turn, append
 from memoranda.operations.presenting import NOWHERE
 from memoranda.operations.reading import read
+from memoranda.operations.remembering import NewNote, remember
+from memoranda.operations.space import Space
 
 from .stage import EVIL, Stage
 
@@ -89,3 +92,24 @@ def test_what_stood_there_once_is_known_to_have_stood_there(stage: Stage) -> Non
     assert [e.stood for e in item.evidence] == [True] and "old account" in (item.evidence[0].text or "")
     stage.restart(without_indexes=True)
     assert read(stage.person, stage.space, said.uri).stood and read(stage.person, stage.space, note.uri).stood
+
+
+def test_a_home_that_takes_another_s_name_hides_nothing_that_the_other_has(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "own").mkdir()
+    theirs, own = Stage(tmp_path / "theirs", seed=4), Stage(tmp_path / "own")
+    note = own.reviewed("Invoices go to the old account.")
+    tainted = own.outside(EVIL, "eve")
+    theirs.close()
+    own.close()
+    with Space(own.agent(), own.keys, theirs.root, own.root) as space:
+        assert [home.name for home in space.homes()] == [own.root.name] * 2, "a name is a name"
+        assert "old account" in read(own.person, space, note.uri).text
+        assert EVIL in read(own.person, space, tainted.uri).text
+        citing = remember(own.agent("frank"), space, NewNote("Cites it.", sources=(note.uri,)))
+        item = reviewing.show(own.person, space, citing.id)
+        assert item.state == "unreviewed" and [e.stood for e in item.evidence] == [True]
+        assert remember(own.agent("gina"), space, NewNote("Cites that.", sources=(tainted.uri,))).id
+        lost = f"nas://{own.root.name}/{note.path}@{'0' * 40}"
+        with pytest.raises(NotFound):
+            read(own.person, space, lost)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.context import Context
-from memoranda.errors import HomeNotFound, NotFound, Unavailable
+from memoranda.errors import Erased, HomeNotFound, MemorandaError, NotFound, Unavailable
 from memoranda.home.holding import Holding
 from memoranda.home.keys import Keys
 from memoranda.home.layout import is_home
@@ -138,10 +138,16 @@ class Space:
         return met
 
     def of(self, pointer: Pointer) -> OpenHome:
-        """The open Home that a pointer means; NotFound when it is none of these."""
-        for home in self.homes():
-            if pointer.home in home.repository.marker.names():
+        """The open Home that a pointer means; NotFound when it is none of these.
+
+        Of two that bear one name, the one that has it: a name stands in a file, and anybody may take another's.
+        """
+        named = [home for home in self.homes() if pointer.home in home.repository.marker.names()]
+        for home in named:
+            if len(named) == 1 or _has(home, pointer):
                 return home
+        if named:
+            return named[0]
         raise NotFound(
             f"The Home {pointer.home} is not open here.",
             remedy="Go to the folder that holds it, or name it with --home.",
@@ -229,6 +235,16 @@ class Space:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _has(home: OpenHome, pointer: Pointer) -> bool:
+    try:
+        home.repository.at(pointer.path, pointer.rev)
+    except Erased:
+        return True
+    except MemorandaError:
+        return False
+    return True
 
 
 def _admitter(keys: Keys, home: str) -> Admit:

@@ -102,10 +102,13 @@ def _of_source(homes: Sequence[OpenHome], source: str) -> Taint:
     except MemorandaError:
         return unresolved(source)
     for home in homes:
-        if pointer.home in home.repository.marker.names():
-            if home.indexes.places is not None and is_journal_path(pointer.path):
-                return unresolved(source)  # to a reader of some places no journal is there
-            return _inside(home, pointer, source)
+        if pointer.home not in home.repository.marker.names():
+            continue
+        if home.indexes.places is not None and is_journal_path(pointer.path):
+            return unresolved(source)  # to a reader of some places no journal is there
+        found = _inside(home, pointer, source)
+        if found != unresolved(source):  # else another open Home of this name may have it
+            return found
     return unresolved(source)
 
 

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 from conftest import Clock
+from home.tools import git, quiet
 
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Erased, InvalidPath, NotFound, UnknownNote
+from memoranda.index.rows import NoteRow
 from memoranda.operations.doctor import doctor
 from memoranda.operations.forgetting import Selection, forget
 from memoranda.operations.journaling import Turn, append
+from memoranda.operations.listing import head_at_hand, history
+from memoranda.operations.open_home import OpenHome, sought
 from memoranda.operations.reading import read
 from memoranda.operations.recalling import recall
 from memoranda.operations.remembering import NewNote, Remembered, remember, update
@@ -162,3 +166,53 @@ def test_a_note_from_an_editor_can_be_updated_at_once(context: Context, space: S
     assert remember(context, space, NewNote("The buoy is green.", supersedes=("mem_byhand2",))).supersedes
     with pytest.raises(UnknownNote):
         update(context, space, "mem_nobody", "The pier is open.")
+
+
+@pytest.mark.disk
+def test_what_is_asked_for_by_its_id_is_looked_for_once_more(context: Context, space: Space, home: Path) -> None:
+    """A person's Git was on another branch when it was looked for, and is back; what nobody wrote stays unknown."""
+    git(home, "branch", "before")
+    said = remember(context, space, NewNote("The lamp is lit."))
+    assert space.one().repository.flush() is None
+    quiet(space)
+    git(home, "checkout", "-q", "before")
+    space.one().refresh(context)
+
+    def look(home_asked: OpenHome) -> NoteRow | None:
+        row = head_at_hand(home_asked, said.id)
+        if row is None:
+            git(home, "checkout", "-q", "main")
+        return row
+
+    found = sought(context, space.homes(), look)
+    assert found is not None
+    assert found[1].id == said.id
+    assert sought(context, space.homes(), lambda asked: head_at_hand(asked, "mem_nobody")) is None
+
+
+@pytest.mark.disk
+@pytest.mark.parametrize("way", ["read", "history", "update", "supersede", "forget"])
+def test_a_note_from_an_editor_is_known_to_every_command(context: Context, space: Space, home: Path, way: str) -> None:
+    remember(context, space, NewNote("The lamp is lit."))
+    (home / "memory/notes/hand.md").write_text("---\nid: mem_byhand\n---\nThe pier is closed.\n")
+    if way == "read":
+        assert "The pier is closed." in read(context, space, "mem_byhand").text
+    elif way == "history":
+        assert [link.id for link in history(context, space, "mem_byhand")] == ["mem_byhand"]
+    elif way == "update":
+        assert update(context, space, "mem_byhand", "The pier is open.").supersedes == ("mem_byhand",)
+    elif way == "supersede":
+        assert remember(context, space, NewNote("The pier is open.", supersedes=("mem_byhand",))).id
+    else:
+        person = replace(context, person=True)
+        assert [item.id for item in forget(person, space, Selection(ids=("mem_byhand",))).removed]
+
+
+def test_doctor_has_nothing_to_say_right_after_a_write(context: Context, space: Space) -> None:
+    """The indexes are behind it, and every read brings them up without being told."""
+    recall(context, space, "lamp")
+    remember(context, space, NewNote("The lamp is lit."))
+    append(context, space, Turn("The pier is closed."))
+    report = doctor(context, space)
+    assert report.findings == ()
+    assert report.notes == 1

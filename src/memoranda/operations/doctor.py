@@ -77,12 +77,11 @@ def _checked(home: OpenHome, check: Check) -> list[Finding]:
 
 def _indexes(home: OpenHome) -> Iterator[Finding]:
     states = {
-        "behind": ("notice", "is behind the notes", "It catches up by itself at the next recall."),
         "missing": ("notice", "does not exist", "It is made at the next recall."),
         "damaged": ("warning", "cannot be read", "It is thrown away; the next recall makes it again."),
         "foreign": ("warning", "was made by another recipe or version", "`memoranda doctor --fix` throws it away."),
     }
-    for status in index_states(home.indexes):
+    for status in index_states(home.indexes):  # that one is behind is nothing to tell: every read brings it up
         if status.serves and status.state in ("fresh", "behind") and (why := _damage(home, status.name)):
             severity, what, remedy = states["damaged"]
             yield Finding("index_damaged", severity, status.name, f"The index {what}: {why}.", remedy)
@@ -115,7 +114,7 @@ def _mended(home: OpenHome, finding: Finding) -> Finding:
     elif finding.code == "leftover":
         home.on_disk.store.sweep()
         home.indexes.sweep()
-    elif finding.code in ("index_behind", "index_missing"):
+    elif finding.code == "index_missing":
         home.indexes.catch_up()
     return replace(finding, fixed=True)
 

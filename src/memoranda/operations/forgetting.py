@@ -20,7 +20,7 @@ from memoranda.operations.forgotten import owns_id, tombstone_lines
 from memoranda.operations.holding import refuse_held
 from memoranda.operations.meeting import hides, quarantined
 from memoranda.operations.once import Permit, permitted, shared_of
-from memoranda.operations.open_home import OpenHome, first_found
+from memoranda.operations.open_home import OpenHome, sought
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.remains import Remains, citing_elsewhere, quoting, remains_of
 from memoranda.operations.returning import brought_back, returned
@@ -157,7 +157,7 @@ def _home_of(context: Context, space: Space, what: Selection) -> OpenHome:
             kept = {item[0] for item in catalog.db.execute("SELECT about FROM kept_out")}
             return all(name in kept or catalog.knows(name) for name in what.ids) or None
 
-    if what.ids and (found := first_found(space.homes(), look)) is not None:
+    if what.ids and (found := sought(context, space.homes(), look)) is not None:
         return found[0]
     home = space.one()
     home.refresh(context)

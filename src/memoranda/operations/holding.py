@@ -11,7 +11,7 @@ from memoranda.home.draft import Draft
 from memoranda.index import withheld
 from memoranda.index.retention import held
 from memoranda.notes.chains import unknown_note
-from memoranda.operations.open_home import OpenHome, first_found, undisturbed
+from memoranda.operations.open_home import OpenHome, sought, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.space import Space
 from memoranda.values import dataclass
@@ -98,7 +98,7 @@ def hold(context: Context, space: Space, note_ids: Sequence[str], event: str, *,
         home.refresh(context)
         return not _unknown(home, wanted[:1]) or None
 
-    found = first_found(space.homes(), look)
+    found = sought(context, space.homes(), look)
     home = found[0] if found else space.one()
     if missing := _unknown(home, wanted):
         raise unknown_note(missing[0])

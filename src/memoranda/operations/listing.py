@@ -18,7 +18,7 @@ from memoranda.notes.pointers import Pointer
 from memoranda.notes.times import Interval, format_day_or_instant, format_instant
 from memoranda.notes.words import KINDS, SCOPES
 from memoranda.operations.meeting import hides, meet, quarantined
-from memoranda.operations.open_home import OpenHome, first_found, undisturbed
+from memoranda.operations.open_home import OpenHome, sought, undisturbed
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.space import Space
 from memoranda.trust.edited import as_reviewed
@@ -187,11 +187,12 @@ def chain_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, li
     """The Home that knows an id, and the rows of its chain."""
 
     def look(home: OpenHome) -> list[NoteRow] | None:
-        home.refresh(context)
         with home.indexes.lock:
             return still_kept(home, home.indexes.catalog.component(note_id), context.now()) or None
 
-    found = first_found(space.homes(), look)
+    for home in space.homes():
+        home.refresh(context)
+    found = sought(context, space.homes(), look)
     if found is None:
         raise unknown_note(note_id)
     return found

@@ -274,3 +274,16 @@ def first_found(homes: Sequence[OpenHome], look: Callable[[OpenHome], T | None])
         if found is not None:
             return home, found
     return None
+
+
+def sought(
+    context: Context, homes: Sequence[OpenHome], look: Callable[[OpenHome], T | None]
+) -> tuple[OpenHome, T] | None:
+    """As `first_found`, and once more after a fresh look at the files when nothing is found: an editor may have written
+    it a moment ago, or a person's Git have been elsewhere just then."""
+    found = first_found(homes, look)
+    if found is None:
+        for home in homes:
+            home.refresh(context)
+        found = first_found(homes, look)
+    return found

@@ -18,7 +18,7 @@ from memoranda.notes.pointers import Pointer, parse_pointer
 from memoranda.notes.tokens import count_tokens
 from memoranda.operations.forgotten import refuse_gone, without_forgotten
 from memoranda.operations.meeting import meet
-from memoranda.operations.open_home import OpenHome, first_found, undisturbed
+from memoranda.operations.open_home import OpenHome, sought, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.presenting import Reading
 from memoranda.operations.space import Space
@@ -96,12 +96,12 @@ def _place(context: Context, space: Space, uri: str) -> _Place:
         home = space.of(pointer)
         return _at(home, pointer)
     if is_note_id(uri):
-        found = first_found(homes, lambda home: _note(home, uri))
+        found = sought(context, homes, lambda home: _note(home, uri))
         if found is not None:
             home, row = found
             return _at(home, Pointer(home.name, row.path, row.blob))
     if uri.startswith("j_"):
-        entry = first_found(homes, lambda home: _entry(home, uri))
+        entry = sought(context, homes, lambda home: _entry(home, uri))
         if entry is not None:
             return _at(*entry)
     if is_note_id(uri) or uri.startswith("j_"):

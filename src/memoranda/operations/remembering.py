@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from memoranda.notes.pointers import written
 from memoranda.operations.forgotten import lifted, refuse_forgotten
 from memoranda.operations.journaling import Sheets, ledger_line
 from memoranda.operations.once import permitted
-from memoranda.operations.open_home import OpenHome, first_found, undisturbed
+from memoranda.operations.open_home import OpenHome, sought, undisturbed
 from memoranda.operations.pipeline import Call, pass_guards
 from memoranda.operations.sessions import Met
 from memoranda.operations.space import Space
@@ -87,6 +87,7 @@ def remember(context: Context, space: Space, new: NewNote) -> Remembered:
     home = space.writable()
     if new.supersedes:  # an editor may have written them a moment ago
         home.refresh(context)
+        sought(context, [home], lambda home: _knows(home, new.supersedes) or None)
     return _remember(context, space, home, new, "remember")
 
 
@@ -145,16 +146,17 @@ def _told(new: NewNote) -> dict[str, Any]:
 
 def head_of(context: Context, space: Space, note_id: str) -> tuple[OpenHome, NoteRow]:
     """The Home and the row of the note that holds now on this id's chain; UnknownNote, ChainConflict."""
-    from memoranda.operations.listing import head_at_hand, the_head
+    from memoranda.operations.listing import the_head
 
-    found = first_found(space.homes(), lambda home: the_head(home, note_id))
-    if found is None:  # an editor may have written it, or Git have gone back behind it and left its file
-        for home in space.homes():
-            home.refresh(context)
-        found = first_found(space.homes(), lambda home: head_at_hand(home, note_id))
+    found = sought(context, space.homes(), lambda home: the_head(home, note_id))
     if found is None:
         raise unknown_note(note_id)
     return found
+
+
+@undisturbed
+def _knows(home: OpenHome, ids: Sequence[str]) -> bool:
+    return all(home.indexes.catalog.knows(note_id) for note_id in ids)
 
 
 @undisturbed

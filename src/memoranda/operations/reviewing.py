@@ -22,7 +22,7 @@ from memoranda.notes.times import format_instant
 from memoranda.operations.attesting import Decision, attested
 from memoranda.operations.listing import note_uri
 from memoranda.operations.meeting import hides, meet, quarantined
-from memoranda.operations.open_home import OpenHome, first_found, undisturbed
+from memoranda.operations.open_home import OpenHome, sought, undisturbed
 from memoranda.operations.pipeline import Call, known_words, pass_guards
 from memoranda.operations.session_desk import event_json, story_of
 from memoranda.operations.settling import Contested, contested_groups, draft_of, settlements
@@ -151,7 +151,7 @@ def show(context: Context, space: Space, note_id: str) -> Waiting:
     """
     pass_guards(context, Call("show_review"))
     _refreshed(context, space)
-    home, row = _find(space, note_id, one=False)
+    home, row = _find(context, space, note_id, one=False)
     meet(context, home, [row])
     sources = _read(home, row).sources
     if roots := taint_of_sources(space.homes(), (s for s in sources if s.startswith("nas://"))).roots:
@@ -217,7 +217,7 @@ def decide(
             remedy="Run the command in a terminal of your own; `memoranda review list` shows what waits.",
         )
     _refreshed(context, space)
-    found = [_find(space, note_id) for note_id in dict.fromkeys(note_ids)]
+    found = [_find(context, space, note_id) for note_id in dict.fromkeys(note_ids)]
     settled: dict[str, tuple[str, ...]] = {}
     for home in {id(home): home for home, _ in found}.values():
         rows = [row for other, row in found if other is home]
@@ -293,7 +293,7 @@ def _refreshed(context: Context, space: Space) -> None:
         home.refresh(context)
 
 
-def _find(space: Space, named: str, *, one: bool = True) -> tuple[OpenHome, NoteRow]:
+def _find(context: Context, space: Space, named: str, *, one: bool = True) -> tuple[OpenHome, NoteRow]:
     """The note that is named by its id, its path, or a pointer to its exact bytes; `one`: an id that means one file."""
     if named.startswith("nas://"):
         pointer = parse_pointer(named)
@@ -319,7 +319,7 @@ def _find(space: Space, named: str, *, one: bool = True) -> tuple[OpenHome, Note
             )
         return rows[0] if rows else None
 
-    found = first_found(space.homes(), look)
+    found = sought(context, space.homes(), look)
     if found is None:
         raise unknown_note(named)
     return found

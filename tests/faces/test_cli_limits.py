@@ -107,6 +107,23 @@ def test_help_and_version(person: Person) -> None:
     assert "Did you mean `memoranda recall`" in person.run("recal", "x").stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("engine", "install", "cognee", "--models", "http://127.0.0.1:1/v1"), ("engine", "status"),
+     ("engine", "down", "cognee"), ("admin", "tenant", "list"), ("audit", "verify"), ("serve",)],
+    ids=" ".join,
+)  # fmt: skip
+def test_where_the_service_is_not_installed_that_is_what_is_said(person: Person, command: tuple[str, ...]) -> None:
+    less = person.folder / "less"
+    less.mkdir()
+    absent = ("alembic", "fastapi", "httpcore2", "jwt", "prometheus_client", "psycopg", "regorus", "sqlalchemy")
+    (less / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({absent!r}))\n")
+    env = {"PYTHONPATH": os.pathsep.join([str(less), *filter(None, [person.env.get("PYTHONPATH")])])}
+    told = person.refused(*command, code=2, env=env)
+    assert told["detail"].startswith("The service is not installed") and "memoranda[service]" in told["remedy"]
+    person.json("remember", "Notes need none of it.", env=env)
+
+
 def test_nobody_listens_any_more(person: Person) -> None:
     home = person.home()
     note = person.json("remember", "-", "--home", str(home), input="a long line\n" * 50_000)

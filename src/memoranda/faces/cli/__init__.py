@@ -162,7 +162,7 @@ def _guarded(words: list[str]) -> int:
 
 
 def _told(words: list[str]) -> int:
-    from memoranda.errors import MemorandaError, Unavailable
+    from memoranda.errors import MemorandaError
 
     in_json = _wants_json(words)
     _prepare_streams(in_json)
@@ -178,15 +178,27 @@ def _told(words: list[str]) -> int:
         from memoranda.faces.local import refused_by_system
 
         return _say(refused_by_system(error), in_json, words)
+    except ModuleNotFoundError as error:
+        from memoranda.faces.cli.service import without_service
+
+        ours = (error.name or "").partition(".")[0] == "memoranda"
+        refused = None if ours else without_service()
+        return _defect(error, in_json, words) if refused is None else _say(refused, in_json, words)
     except Exception as error:  # noqa: BLE001 - the outermost net: a defect is told as one, with its traceback
-        from memoranda.faces.covering import frames_of
         from memoranda.index.journal_mode import named
 
         if named_error := named(error):
             return _say(named_error, in_json, words)
-        sys.stderr.write(frames_of(error))
-        why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
-        return _say(Unavailable("The command broke off.", why=why, remedy="Please report it."), in_json, words)
+        return _defect(error, in_json, words)
+
+
+def _defect(error: Exception, in_json: bool, words: list[str]) -> int:
+    from memoranda.errors import Unavailable
+    from memoranda.faces.covering import frames_of
+
+    sys.stderr.write(frames_of(error))
+    why = f"{type(error).__name__} was not expected here; this is a defect of Memoranda."
+    return _say(Unavailable("The command broke off.", why=why, remedy="Please report it."), in_json, words)
 
 
 def _run(words: list[str]) -> int:

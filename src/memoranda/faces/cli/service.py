@@ -26,14 +26,21 @@ def where_options(parser: Parser) -> None:
     parser.add_argument("--data", metavar="DIR", help="the folder of the service (else the setting `data`)")
 
 
+def without_service() -> ConfigRefused | None:
+    """The refusal of whatever needs the service, where only the notes of one person are installed."""
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if not missing:
+        return None
+    return ConfigRefused(
+        f"The service is not installed: {', '.join(missing)} cannot be imported.",
+        remedy="Install it with `pip install 'memoranda[service]'`.",
+    )
+
+
 def configured(args: argparse.Namespace) -> Config:
     """The settings that the command is to use. ConfigRefused; SecretRefused for a secret in what is printed."""
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ConfigRefused(
-            f"The service is not installed: {', '.join(missing)} cannot be imported.",
-            remedy="Install it with `pip install 'memoranda[service]'`.",
-        )
+    if (refused := without_service()) is not None:
+        raise refused
     from memoranda.faces.http.config import load
     from memoranda.operations.admission import refuse_secrets
 

@@ -187,7 +187,7 @@ def test_every_guard_stands_before_it(desk: Desk, caller: Made, server: Mem0Serv
     assert server.asked == []
 
 
-@pytest.mark.requirement("S-057", "S-064")
+@pytest.mark.requirement("S-057")
 def test_a_shared_mem0_is_refused_where_more_is_asked_for(desk: Desk, caller: Made, server: Mem0Server) -> None:
     by = caller("acme", "ana")
     for asked in ("backend", "dedicated_instance"):

@@ -10,6 +10,7 @@ import pytest
 from memoranda.errors import HomeDamaged
 from memoranda.operations.importing import import_folder
 from memoranda.operations.journal_import import import_journal
+from memoranda.operations.listing import history, list_notes
 from memoranda.operations.reading import read
 from memoranda.operations.sessions import event
 from trust.stage import EVIL, Stage
@@ -118,6 +119,9 @@ def test_the_words_of_a_path_do_not_load(stage: Stage) -> None:
         (stage.root / path).rename(target)
     loaded = stage.loaded()
     assert "Invoices go to the old account." in loaded and "4711" not in loaded
+    listed = [item for item in list_notes(stage.person, stage.space) if item.reviewed]
+    titles = [*(item.title for item in listed), *(link.title for link in history(stage.person, stage.space, note.id))]
+    assert len(titles) == 3 and not any("4711" in title for title in titles), "no person has reviewed a name"
 
 
 def test_what_was_typed_into_memory_md_is_gone_when_it_is_loaded(stage: Stage) -> None:

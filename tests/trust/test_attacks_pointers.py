@@ -113,3 +113,11 @@ def test_a_home_that_takes_another_s_name_hides_nothing_that_the_other_has(tmp_p
         lost = f"nas://{own.root.name}/{note.path}@{'0' * 40}"
         with pytest.raises(NotFound):
             read(own.person, space, lost)
+
+
+def test_what_cites_nothing_is_followed_to_its_file(stage: Stage) -> None:
+    file = stage.put("memory/notes/plain.md", "The harbour closes at six.\n")
+    view = stage.recall("when does the harbour close?")
+    (item,) = view.items
+    assert item.sources == () and f"Source: {item.uri}" in str(view)
+    assert read(stage.person, stage.space, item.uri).text == file.read_text().strip()

@@ -116,7 +116,10 @@ def told(home: OpenHome, row: NoteRow, state: str, hidden: bool) -> tuple[str, s
     """(uri, path, subject, title); without the words of what is quarantined for whom they would taint (`hides`)."""
     if hidden and quarantined(state):
         return "", "", None, ""
-    return note_uri(home, row), row.path, row.subject, row.title or title_of(row.body)
+    title = row.title
+    if state == "reviewed" and title == row.path.rpartition("/")[2].removesuffix(".md"):
+        title = ""  # a person has read the words of the file: it may have been given another name, or copied to one
+    return note_uri(home, row), row.path, row.subject, title or title_of(row.body)
 
 
 def _listed(home: OpenHome, row: NoteRow, trust: str, hidden: bool) -> Listed:

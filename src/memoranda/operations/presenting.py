@@ -272,7 +272,10 @@ def _item(number: int, item: Item) -> Iterator[str]:
     yield item.envelope or f"(no room for its words; to read it: {item.uri})"
     if item.view in ("excerpt", "outline"):
         yield f"This is an {item.view}; to read it: {item.uri}"
-    yield from (f"Source: {pointer}" for pointer in _sources(item.sources[:_SOURCES])[0])
+    if item.sources:
+        yield from (f"Source: {pointer}" for pointer in _sources(item.sources[:_SOURCES])[0])
+    elif item.view == "full" and item.envelope:
+        yield f"Source: {item.uri}"  # it cites nothing: it stands in this file
 
 
 def _sources(sources: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -102,6 +102,8 @@ def _item(number: int, item: Item, several: bool) -> Iterator[str]:
         yield f"   {line}" if line else ""
     if item.view in ("excerpt", "outline"):
         yield f"   ({item.view} of {item.uri})"
+    elif item.view == "full" and not item.sources:
+        yield f"   source: {item.uri}"  # it cites nothing: it stands in this file
     for source in item.sources[:_SOURCES]:
         yield f"   source: {source}"
     if len(item.sources) > _SOURCES:

@@ -155,15 +155,19 @@ def test_what_is_being_made_is_told_in_the_log_and_to_who_asks_for_the_health(
     again, told = node(1 << 40), list[str]()
     monkeypatch.setattr("memoranda.engines.shelves._TELL", 0.0)
     refresh = "memoranda.index.indexes.Indexes._write_manifests"
+    counted: list[tuple[int, int, int]] = []
 
     def asked(*_: object) -> None:
         told.append(again.state()[1])
+        counted.append(again.shelf.made_of())
 
     monkeypatch.setattr(refresh, asked)
     with caplog.at_level("INFO", logger="memoranda.homes"):
         assert len(_recall(again, context, "acme").items) == 1
     assert told and told[0].startswith("caches of 1 Homes are being made: ")
     assert any("caches of a Home are being made: reading notes" in line for line in caplog.messages)
+    assert counted[0][0] == 1 and counted[0][1] == counted[0][2] > 0 and again.shelf.made_of() == (0, 0, 0)
+    assert any("reading objects 0 of" in line for line in caplog.messages)
     assert again.state() == ("ok", "") and "acme" not in " ".join((*told, *caplog.messages))
 
 

@@ -93,6 +93,9 @@ class Shelf(Protocol):
     def making(self) -> str:
         """What is being made again at this moment, in words that name no Home; empty when nothing is."""
 
+    def made_of(self) -> tuple[int, int, int]:
+        """Of how many Homes something is being made again at this moment, and what is done of how much."""
+
     def tidy(self, tenant: str) -> int:
         """What keeps a tenant's Homes small that grew for long; how many objects were moved."""
 
@@ -182,6 +185,9 @@ class DiskShelf:
 
     def making(self) -> str:
         return ""
+
+    def made_of(self) -> tuple[int, int, int]:
+        return 0, 0, 0
 
     def tidy(self, tenant: str) -> int:  # noqa: ARG002
         """Their own processes do it, while they commit."""
@@ -328,6 +334,10 @@ class PostgresShelf:
         under_way = list(self._making.values())
         told = ", ".join(f"{what} {done:,} of {everything:,}" for what, done, everything in under_way[:3])
         return f"caches of {len(under_way)} Homes are being made: {told}" if under_way else ""
+
+    def made_of(self) -> tuple[int, int, int]:
+        under_way = list(self._making.values())
+        return len(under_way), sum(done for _, done, _ in under_way), sum(everything for *_, everything in under_way)
 
     def tidy(self, tenant: str) -> int:
         from memoranda.home.postgres.places import READY, places

@@ -225,6 +225,8 @@ class CatchUp:
         """Fills the empty catalog with all that Git remembers, one commit after the other, and never holds it whole."""
         store, ours = self._repository.store, self._repository.ours
         files = store.count(new) if self._progress else 0
+        if self._progress:
+            self._progress("reading objects", 0, files)  # what has to be asked of them first can take its time
         newest = datetime.fromtimestamp(0, UTC)
 
         def told() -> Iterator[Version]:

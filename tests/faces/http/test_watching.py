@@ -25,6 +25,17 @@ def test_alive_and_ready(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     ready = client.get("/readyz")
     assert ready.status_code == 200 and set(ready.json()["components"].values()) == {"ok"}
+    assert ready.json()["making"] is None
+
+
+def test_who_asks_whether_a_node_is_ready_is_told_how_far_its_caches_are(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers meanwhile, and is ready; what it says names no Home."""
+    desk = client.app.state.desk  # type: ignore[attr-defined]
+    monkeypatch.setattr(desk.homes.shelf, "made_of", lambda: (2, 300, 1000))
+    ready = client.get("/readyz")
+    assert ready.status_code == 200 and ready.json()["making"] == {"homes": 2, "done": 300, "all": 1000}
 
 
 def test_a_component_that_is_down_is_named_and_nothing_else_is_said(client: TestClient, decisions: Failing) -> None:

@@ -22,11 +22,21 @@ class Alive(Model):
     status: Literal["ok"] = "ok"
 
 
+class Making(Model):
+    """How far the caches are that this node is making: `done` of `all` notes or words, of all these Homes together."""
+
+    homes: int
+    done: int
+    all: int
+
+
 class Readiness(Model):
-    """Whether requests can be served, and by name which part is in the way."""
+    """Whether requests can be served, and by name which part is in the way. While a node makes caches of memories,
+    `making` says how far it is; who asks for those memories waits, and is answered in full."""
 
     status: State
     components: dict[str, State]
+    making: Making | None = None
 
 
 @router.get("/healthz", summary="Alive")
@@ -43,7 +53,9 @@ def readyz(request: Request, response: Response) -> Readiness:
     if status != "ok":
         response.status_code = 503
         response.headers["retry-after"] = RETRY_AFTER
-    return Readiness(status=status, components=components)
+    homes, done, everything = request.app.state.desk.homes.shelf.made_of()
+    making = Making(homes=homes, done=done, all=everything) if homes else None
+    return Readiness(status=status, components=components, making=making)
 
 
 @router.get("/metrics", summary="Metrics", response_class=Response)

@@ -194,6 +194,23 @@ def test_personal_data_is_refused_where_the_policy_says_so(
         way(context, space, MAIL.replace("dana", "anne"), tmp_path / "..")
 
 
+def test_names_are_personal_data_too(context: Context, space: Space, home: Path, tmp_path: Path) -> None:
+    """A file, an agent, an address in a source that is called as somebody is reached."""
+    mail = "dana@example.org"
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / f"{mail}.md").write_text("Likes tea.\n")
+    remember(context, space, NewNote("Likes tea.", sources=(f"https://crm.example/?who={mail}",)))
+    assert import_folder(context, space, tmp_path / "vault").left == (), "by default they are kept"
+    policy_set(replace(context, person=True), space, "allow_personal_data", False)
+    (tmp_path / "vault" / "new").mkdir()
+    (tmp_path / "vault" / "new" / f"{mail}.md").write_text("Likes coffee.\n")
+    (left,) = import_folder(context, space, tmp_path / "vault" / "new").left
+    assert "email" in left[1]
+    for who, sources in ((replace(context, agent=mail), ()), (context, (f"https://crm.example/?who={mail}",))):
+        with pytest.raises(PersonalDataRefused):
+            remember(who, space, NewNote("Likes water.", sources=sources))
+
+
 @pytest.mark.requirement("S-084")
 def test_it_is_refused_before_anything_is_written_and_named_by_kind(context: Context, space: Space) -> None:
     policy_set(replace(context, person=True), space, "allow_personal_data", False)

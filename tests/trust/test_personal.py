@@ -61,6 +61,20 @@ SIN 046 454 286|ca_sin
 from 203.0.113.45 at noon|ip_address
 2001:db8::8a2e:370:7334|ip_address
 fe80::1ff:fe23:4567:890a|ip_address
+http://203.0.113.5/path|ip_address
+ip:203.0.113.5|ip_address
+::ffff:203.0.113.5|ip_address
+https://e.example/?u=dana@example.org|email
+people dana@example.org.md|email
+tel:+33612345678|phone
+Tel:0612345678|phone
+phone=2127365000|phone
+call me at 2127365000|phone
+07911123456|phone
+01711234567|phone
+(030) 901820|phone
+NHS 943 476 5919|uk_nhs
+15 070649 C 103|de_pension_number
 """.strip().split("\n")
 
 NOTHING = """

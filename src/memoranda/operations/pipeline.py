@@ -95,9 +95,10 @@ def no_secrets(context: Context, call: Call) -> None:
 
 
 def no_personal_data(context: Context, call: Call) -> None:
-    """No personal data where the policy of the Home or of the agent is to keep none."""
+    """No personal data, nor names that are such, where the policy of the Home or of the agent is to keep none."""
     if call.writes and call.rules is not None:
-        _admission().refuse_personal((("text", call.text), *call.fields), call.rules, context.agent)
+        names = (("name of the agent", context.agent), ("session id", context.session or ""))
+        _admission().refuse_personal((("text", call.text), *call.fields, *names), call.rules, context.agent)
 
 
 def rule_of_two(context: Context, call: Call) -> None:

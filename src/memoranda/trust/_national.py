@@ -89,6 +89,19 @@ def _pesel(digits: str) -> bool:
     return -sum(w * int(char) for w, char in zip(weights, digits[:10], strict=True)) % 10 == int(digits[10])
 
 
+def _nhs(digits: str) -> bool:
+    """United Kingdom, NHS number: weighted sum modulo eleven."""
+    check = -sum((10 - place) * int(char) for place, char in enumerate(digits[:9])) % 11
+    return check == int(digits[9])
+
+
+def _rentenversicherung(text: str) -> bool:
+    """Germany, Rentenversicherungsnummer: the letter as its two digits, sums of the digits of the products."""
+    digits = f"{text[:8]}{ord(text[8].upper()) - 64:02}{text[9:11]}"
+    products = (int(char) * weight for char, weight in zip(digits, (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1), strict=True))
+    return sum(product // 10 + product % 10 for product in products) % 10 == int(text[11])
+
+
 _BEFORE, _AFTER = r"(?<![\w.,/+-])", r"(?![\w]|[.,/-]\d)"
 # Kind, its form, its check, and the name that has to stand before the form (None: the check is strong enough).
 _FORMS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool], re.Pattern[str] | None], ...] = tuple(
@@ -97,6 +110,8 @@ _FORMS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool], re.Pattern[str]
         ("fr_nir", r"[1-478] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[ABab]) ?\d{3} ?\d{3} ?\d\d", _nir, None),
         ("de_tax_id", r"[1-9]\d \d{3} \d{3} \d{3}", _steuer_id, None),
         ("de_tax_id", r"[1-9]\d{10}", _steuer_id, r"steuer|\btin\b|tax|\bidnr|\bid-nr"),
+        ("de_pension_number", r"\d\d ?[0-3]\d[01]\d{3} ?[A-Za-z] ?\d{3}", _rentenversicherung, None),
+        ("uk_nhs", r"\d{3}[ -]?\d{3}[ -]?\d{4}", _nhs, r"\bnhs\b"),
         ("us_ssn", r"\d{3}-\d\d-\d{4}", _ssn, None),
         ("us_ssn", r"\d{3} ?\d\d ?\d{4}", _ssn, r"\bssn\b|social security"),
         (

@@ -24,14 +24,21 @@ _SPELT = lazy(
     re.IGNORECASE,
 )
 _NOT_A_DOMAIN = frozenset("png jpg jpeg gif svg webp ico css js mjs ts py md html json yaml yml txt zip gz whl".split())
+_DOMAINS = frozenset("com org net edu gov info eu fr de uk us ch at be nl lu it es pt pl ie ca io".split())
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
-_FOUR = lazy(rf"(?<![\w.:-])(?:{_OCTET}\.){{3}}{_OCTET}(?![\w/-]|\.\d)", re.ASCII)
+_FOUR = lazy(rf"(?<![\w.-])(?:{_OCTET}\.){{3}}{_OCTET}(?![\w-]|\.\d)", re.ASCII)
+_HOST = lazy(
+    r"(?:\bip|ipv4|address|adresse|host|server|serveur|client|remote|peer|dns|gateway|ffff)\w{0,10}:$", re.IGNORECASE
+)
 _VERSION = lazy(
     r"(?:\bv|version|release|build|revision|firmware|driver|chapter|section|§|article|rule|step|update|[=~<>]=|@)\W{0,3}$",
     re.IGNORECASE,
 )
 _SIX = lazy(r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:]|\.\d)", re.ASCII)
-_PHONE = lazy(r"(?<![\w+.,:/#=@$€£-])(?:\+|00)?[(]?\d(?:[ .()/\u00a0-]{0,2}\d){6,15}(?![\w]|[.,:/-]\d)", re.ASCII)
+_PHONE = lazy(
+    r"(?:(?<![\w+.,:/#=@$€£-])|(?<=[A-Za-z][:=]))(?:\+|00)?[(]?\d(?:[ .()/\u00a0-]{0,2}\d){6,15}(?![\w]|[.,:/-]\d)",
+    re.ASCII,
+)
 _CALLS = lazy(
     r"(?:\bt[ée]l|phone|mobile?\b|handy|\bfax|\bcall|appel|whatsapp|signal|\bsms|\bjoindre|contact|num[ée]ro|rufnummer"
     r"|\bcell\b|\bring\b|\bportable|☎|📞)\w*[^\d\n]{0,20}$",
@@ -43,8 +50,11 @@ _AT_HOME = (
     ("FR", lazy(r"0[1-9](?:([ .-]?)\d\d)(?:\1\d\d){3}"), True),
     ("US", lazy(r"(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}"), True),
     ("GB", lazy(r"\(?0(?:[127]\d{1,4}|3\d{2,3}|800)\)?(?: \d{3,6}){1,2}(?: \d{3,4})?"), True),
+    ("GB", lazy(r"07\d{9}"), True),
+    ("DE", lazy(r"01[567]\d{8,9}|\(0[1-9]\d{1,4}\) ?\d{3,8}"), True),
     ("DE", lazy(r"\(?0[1-9]\d{1,4}\)?(?: ?[/-] ?| )\d{2,}(?:[ -]?\d{2,}){0,4}"), False),
 )
+_BARE = lazy(r"1?[2-9]\d{9}")  # in the United States, after a word that says what it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +104,13 @@ def _find(text: str) -> Iterator[Hit]:
 def _mail(text: str) -> Iterator[Hit]:
     for match in _MAIL.finditer(text):
         name, _, domain = match.group().partition("@")
-        if domain.rpartition(".")[2].lower() in _NOT_A_DOMAIN:
+        rest, _, last = domain.rpartition(".")
+        named = last.lower() == "md" and rest.rpartition(".")[2].lower() in _DOMAINS  # a note that is named by it
+        if last.lower() in _NOT_A_DOMAIN and not named:
             continue
         before = text[max(0, match.start() - 60) : match.start()]
-        if "://" in before and not any(char.isspace() for char in before[before.rindex("://") :]):
+        address = before[before.rindex("://") + 3 :] if "://" in before else " "
+        if not any(char.isspace() or char in "/?" for char in address):
             continue  # `https://user:word@host.org`
         if name == "git" and text[match.end() : match.end() + 1] in (":", "/"):
             continue
@@ -107,6 +120,9 @@ def _mail(text: str) -> Iterator[Hit]:
 def _addresses(text: str) -> Iterator[Hit]:
     for match in _FOUR.finditer(text):
         first = match.group().split(".")[0]
+        before, after = text[max(0, match.start() - 24) : match.start()], text[match.end() : match.end() + 1]
+        if (after == "/" and not before.endswith("://")) or (before.endswith(":") and not _HOST.search(before)):
+            continue  # a network or a part of a path; a version of an image
         if first in ("0", "127", "255") or _VERSION.search(text[max(0, match.start() - 14) : match.start()]):
             continue
         yield "ip_address", *match.span()
@@ -133,7 +149,10 @@ def _phones(text: str) -> Iterator[Hit]:
         found = match.group()
         if _DATE.fullmatch(found) or found in "01234567890123456789":
             continue
-        called = _CALLS.search(text[max(0, match.start() - 40) : match.start()]) is not None
+        before = text[max(0, match.start() - 40) : match.start()]
+        called = _CALLS.search(before) is not None
+        if before.endswith((":", "=")) and not (called or found.startswith("+")):
+            continue
         if _is_phone(found, called):
             yield "phone", *match.span()
 
@@ -148,6 +167,8 @@ def _is_phone(text: str, called: bool) -> bool:
         if form.fullmatch(text) and (grouped or called or sum(map(str.isdigit, text)) >= 10) and _exists(text, region):
             return True
     if called:
+        if _BARE.fullmatch(text) and _exists(text, "US"):
+            return True
         if _AT_HOME[1][1].fullmatch(text):  # (555) 123-4567: no such area, and yet nothing else
             return True
         return text.startswith("0") and any(_exists(text, region) for region in ("FR", "GB", "DE"))

@@ -592,6 +592,8 @@ class Indexes:
     def rest(self) -> None:
         """Gives back what is held in memory and read again by whoever asks next; all stays open. IndexDamaged."""
         with self.lock:
+            while len(self.lent) > 1:
+                self.lent.pop().close()
             for held in (self._catalog, *self.lent, *self._open.values()):
                 if held is not None:
                     held.rest()

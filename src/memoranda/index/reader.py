@@ -80,4 +80,4 @@ class ReaderIndexes(Indexes):
 _OWN = frozenset(
     ("_whole", "_limited", "_keep_days", "places", "catalog", "give_back", "_lent", "__class__", "__dict__")
 )
-_MOST_LENT = 2
+_MOST_LENT = 8  # as many ask one Home at once; to make one costs as much as a question

@@ -134,6 +134,7 @@ def register(connection: Connection, key: bytes) -> None:
     connection.execute(adding, {"key": name, "inside": inside, "outside": outside})
 
 
+@lru_cache(maxsize=4096)  # whoever works it out waits until the interpreter is his again
 def proof(key: bytes, backend: int, tenant: str) -> str:
     """What makes the connection with this backend's process believed to be `tenant`'s."""
     return hmac.digest(key, f"{backend} {tenant}".encode(), "sha256").hex()

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.index.kept import Kept
+from memoranda.index.kept import Kept, Moment
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     with sqlite3.connect(tmp_path / "a.db") as db:
+        db.execute("PRAGMA journal_mode = WAL")  # as every cache: who writes waits for no reader
         db.executescript("CREATE TABLE t (name TEXT PRIMARY KEY, value INTEGER); INSERT INTO t VALUES ('a', 1)")
     return tmp_path / "a.db"
 
@@ -21,7 +22,8 @@ def file(tmp_path: Path) -> Path:
 class _Asked:
     def __init__(self, file: Path, most: int = 10, turned: Callable[[], list[str] | None] = lambda: None) -> None:
         self.db = sqlite3.connect(file, isolation_level=None)
-        self.kept: Kept[str, int] = Kept(self.db, most, turned)
+        self.moment = Moment(self.db)
+        self.kept: Kept[str, int] = Kept(self.db, most, turned, moment=self.moment)
         self.read: list[str] = []
 
     def __call__(self, *names: str) -> dict[str, int]:
@@ -54,6 +56,40 @@ def test_what_is_undone_is_not_kept(file: Path) -> None:
     asked.db.execute("BEGIN")
     asked.db.execute("UPDATE t SET value = 9")
     assert asked("a") == {"a": 9}
+    asked.db.execute("ROLLBACK")
+    assert asked("a") == {"a": 1}
+
+
+def test_one_moment_is_read_once_whatever_others_write(file: Path) -> None:
+    """And what it has read serves the next one, as long as nobody has written."""
+    asked = _Asked(file)
+    for _ in range(2):
+        with asked.moment.steady():
+            assert asked("a") == {"a": 1}
+    assert asked.read == ["a"]
+    with asked.moment.steady():
+        assert asked("a") == {"a": 1}
+        with sqlite3.connect(file) as other:
+            other.execute("UPDATE t SET value = 2")
+        assert asked("a", "b") == {"a": 1}
+    assert asked("a") == {"a": 2}
+    with asked.moment.steady():
+        assert asked("a") == {"a": 2}
+    assert asked.read == ["a", "b", "a"]
+
+
+def test_what_is_written_and_undone_inside_a_moment_is_not_kept(file: Path) -> None:
+    asked = _Asked(file)
+    with asked.moment.steady():
+        assert asked("a") == {"a": 1}
+        asked.db.execute("UPDATE t SET value = 9")
+        assert asked("a") == {"a": 9}
+        asked.db.execute("ROLLBACK")
+    assert asked("a") == {"a": 1}
+    asked.db.execute("BEGIN")
+    with asked.moment.steady():  # it is not the one that began
+        asked.db.execute("UPDATE t SET value = 9")
+        assert asked("a") == {"a": 9}
     asked.db.execute("ROLLBACK")
     assert asked("a") == {"a": 1}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from memoranda.index import testimony
 from memoranda.index.among import among
 from memoranda.index.counting import Counting
 from memoranda.index.journal_mode import connect, damaged, named_errors, transaction, write_ahead
-from memoranda.index.kept import Kept
+from memoranda.index.kept import Kept, Moment
 from memoranda.index.rows import Brief, EntryRow, NoteRow, Said, Shown, Totals
 from memoranda.index.showing import shown
 from memoranda.index.tables import (
@@ -59,7 +59,8 @@ class Catalog:
     def __init__(self, connection: sqlite3.Connection, directory: Path) -> None:
         self.db = connection
         self.directory = directory
-        self.ledger = testimony.Testimony(connection)
+        self._moment = Moment(connection)
+        self.ledger = testimony.Testimony(connection, self._moment)
         self.key: Callable[[], bytes] = bytes  # that of the seals of rows; without it nothing is sealed
         self.keep_days: int | None = None  # how long anything here is kept at most, for who asks
         self.bent = False  # whether a row was met that is not as it was made
@@ -72,11 +73,12 @@ class Catalog:
         self._counting = Counting(self.db, by_ledger=self.limited)
         self._totals: tuple[tuple[int, int], Totals] | None = None
         self._fed: tuple[str | None, int] | None = None  # up to where `_turned` has heard the feed
-        self._rows: Kept[str, list[tuple[Any, ...]]] = Kept(self.db, _MOST_BRIEFS, self._turned)
-        self._briefs: Kept[str, list[Brief]] = Kept(self.db, _MOST_BRIEFS)
-        self._shown: Kept[int, Shown] = Kept(self.db, _MOST_SHOWN)
-        self._said: Kept[str, Said | None] = Kept(self.db, _MOST_SAID)
-        self._places: Kept[tuple[str, int], Said | None] = Kept(self.db, _MOST_SAID)
+        moment = self._moment
+        self._rows: Kept[str, list[tuple[Any, ...]]] = Kept(self.db, _MOST_BRIEFS, self._turned, moment=moment)
+        self._briefs: Kept[str, list[Brief]] = Kept(self.db, _MOST_BRIEFS, moment=moment)
+        self._shown: Kept[int, Shown] = Kept(self.db, _MOST_SHOWN, moment=moment)
+        self._said: Kept[str, Said | None] = Kept(self.db, _MOST_SAID, moment=moment)
+        self._places: Kept[tuple[str, int], Said | None] = Kept(self.db, _MOST_SAID, moment=moment)
         self._true: dict[int, Shown] = {}  # those among them whose seal was looked at
 
     @staticmethod
@@ -138,17 +140,9 @@ class Catalog:
     def close(self) -> None:
         self.db.close()
 
-    @contextmanager
-    def steady(self) -> Iterator[None]:
+    def steady(self) -> AbstractContextManager[None]:
         """All that is read inside is of one moment: rows do not go between two looks, whatever others write."""
-        inside = self.db.in_transaction
-        if not inside:
-            self.db.execute("BEGIN")
-        try:
-            yield
-        finally:
-            if not inside and self.db.in_transaction:
-                self.db.execute("COMMIT")
+        return self._moment.steady()
 
     def check(self) -> None:
         """Reads everything. Raises IndexDamaged when the file does not hold together."""

@@ -104,7 +104,8 @@ class Filler:
         if version.seq is not None:
             self.pending.add(version.path, version.seq)
         lines = int(row[1])
-        place = self._db.execute("SELECT count(*) FROM entries WHERE path = ?", (version.path,)).fetchone()[0]
+        (last,) = self._db.execute("SELECT max(place) FROM entries WHERE path = ?", (version.path,)).fetchone()
+        place = 0 if last is None else last + 1
         fresh = parse_journal(data, day_of(version.path))
         self._entries(version.path, place, [(entry_key(e), e) for e in fresh], lines)
         for entry in fresh:

@@ -130,10 +130,10 @@ class KeepOut:
         held = {row[0] for row in self._db.execute("SELECT DISTINCT mark FROM kept_out")}
         if any(tombs.of_id(mark) is None for mark in held):
             return True
-        state = self._state()
         if not tombs:
             self._db.execute("DELETE FROM state WHERE name = 'tombs'")
             return False
+        state = self._state()
         told = self._db.execute("SELECT value FROM state WHERE name = 'tombs'").fetchone()
         if told is None or told[0] != state:
             notes_since = entries_since = 0

@@ -18,7 +18,7 @@ from typing import Any
 from memoranda.home.ledger import read_lines
 from memoranda.index import withheld
 from memoranda.index.among import among
-from memoranda.index.kept import Kept
+from memoranda.index.kept import Kept, Moment
 from memoranda.index.withheld import instant_in, text_in
 from memoranda.notes.times import from_ms, to_ms
 from memoranda.values import dataclass
@@ -112,9 +112,9 @@ class Testimony:
     them none does.
     """
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, moment: Moment) -> None:
         self._db = db
-        self._wrote: Kept[str, Wrote] = Kept(db, _MOST_WROTE)
+        self._wrote: Kept[str, Wrote] = Kept(db, _MOST_WROTE, moment=moment)
         self.vouches: Callable[[str, str], bool] = lambda _replica, _text: False
         self.counts: Callable[[Review], bool] = vouched
         self.rule: Callable[[], object] = lambda: None  # gives another value when other reviews may count than before

@@ -58,6 +58,18 @@ def run(options: Options) -> Iterator[Line]:
             }  # fmt: skip
             target.request("POST", "/memories", json=body, headers=_HEADERS)
 
+        def page(_: int) -> None:
+            assert len(engine.list(context, reads, scope=None, limit=50, after=None).items) == 50
+
+        def fifty(_: int) -> None:
+            for n in range(50):
+                bare_get(n)
+
+        def paged(what: str, times: int) -> Line:
+            ours, bare = pairs(page, fifty, times)
+            return within(what, median(ours), "50 bare reads by id", median(bare), 1.5)
+
+        yield paged("a page of 50, all of its place", max(10, times // 10))
         yield _over("get", lambda n: engine.get(context, reads, kept[n % 50].id), bare_get, times)
         yield _over(
             "recall of one place",
@@ -69,15 +81,7 @@ def run(options: Options) -> Iterator[Line]:
             bare_add, times,
         )  # fmt: skip
 
-        def page(_: int) -> None:
-            assert len(engine.list(context, reads, scope=None, limit=50, after=None).items) == 50
-
-        def fifty(_: int) -> None:
-            for n in range(50):
-                bare_get(n)
-
-        ours, bare = pairs(page, fifty, max(10, times // 10))
-        yield within("a page of 50", median(ours), "50 bare reads by id", median(bare), 1.5)
+        yield paged("a page of 50, of many more in one place", max(10, times // 10))
 
 
 def _over(what: str, ours: Callable[[int], object], bare: Callable[[int], object], times: int) -> Line:

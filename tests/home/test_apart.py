@@ -15,7 +15,8 @@ from memoranda.engines.contract import RecallRequest, RememberRequest
 from memoranda.errors import MemorandaError, NotFound, RefMoved
 from memoranda.home.draft import Snapshot
 from memoranda.home.objects import make_object
-from memoranda.home.postgres.store import BRANCH, PostgresStore
+from memoranda.home.postgres.standing import BRANCH
+from memoranda.home.postgres.store import PostgresStore
 from memoranda.home.store import RefMove
 from memoranda.index.indexes import Indexes
 from memoranda.state.migrations.versions.v0004_homes import TABLES

@@ -27,7 +27,8 @@ from memoranda.home.objects import object_id
 from memoranda.home.postgres.copying import objects_in_folder
 from memoranda.home.postgres.node import node_layout
 from memoranda.home.postgres.places import find_place
-from memoranda.home.postgres.store import BRANCH, PostgresStore
+from memoranda.home.postgres.standing import BRANCH
+from memoranda.home.postgres.store import PostgresStore
 from memoranda.state.database import Database
 from memoranda.state.opening import open_database
 from tests.engines.asking import asking

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from memoranda.home.postgres.moving import Moved, Target
     from memoranda.home.postgres.places import Place
     from memoranda.home.postgres.places import Sight as Told
-    from memoranda.home.postgres.store import PostgresStore, State
+    from memoranda.home.postgres.standing import State
+    from memoranda.home.postgres.store import PostgresStore
     from memoranda.index.catchup import Progress
     from memoranda.operations.open_home import OpenHome
     from memoranda.state.database import Database
@@ -212,7 +213,7 @@ class _Told:
         self.sights = sights
 
     def shows(self, project: str | None) -> bool:
-        from memoranda.home.postgres.store import still_here
+        from memoranda.home.postgres.standing import still_here
 
         sight = self.sights.get(self._shelf.place_of(project))
         return sight is not None and not still_here(sight.state).moved

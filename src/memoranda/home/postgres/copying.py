@@ -25,7 +25,9 @@ from memoranda.home.postgres import packs
 from memoranda.home.postgres.heads import put_heads
 from memoranda.home.postgres.node import TEMPORARY
 from memoranda.home.postgres.rows import Row, Writer
-from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State
+from memoranda.home.postgres.standing import BRANCH, State
+from memoranda.home.postgres.store import PostgresStore
+from memoranda.home.postgres.transactions import Cursor
 from memoranda.home.store import TreeChange
 
 if TYPE_CHECKING:

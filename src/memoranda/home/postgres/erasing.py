@@ -12,7 +12,9 @@ from memoranda.home.holding import Holding
 from memoranda.home.layout import Layout
 from memoranda.home.postgres.copying import all_heads, check_out, fill, ids_in, passing, put_from
 from memoranda.home.postgres.keys import SealedKeys
-from memoranda.home.postgres.store import Cursor, PostgresStore, State, still_here
+from memoranda.home.postgres.standing import State, still_here
+from memoranda.home.postgres.store import PostgresStore
+from memoranda.home.postgres.transactions import Cursor
 from memoranda.home.store import RefMove
 
 if TYPE_CHECKING:

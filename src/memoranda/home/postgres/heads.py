@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from memoranda.home.objects import GitObject
 from memoranda.home.outside import Ours
-from memoranda.home.postgres.store import Cursor, PostgresStore
+from memoranda.home.postgres.store import PostgresStore
+from memoranda.home.postgres.transactions import Cursor
 from memoranda.home.record import Record
 
 _PUT = """

@@ -19,7 +19,8 @@ from typing import Any
 from memoranda.errors import HomeDamaged
 from memoranda.home.keys import PURPOSES, SIZE, Keys, Lines, fingerprint, is_within, plain_owner
 from memoranda.home.postgres.locks import lock
-from memoranda.home.postgres.store import Cursor, PostgresStore
+from memoranda.home.postgres.store import PostgresStore
+from memoranda.home.postgres.transactions import Cursor
 
 _SALT = 16
 

@@ -24,7 +24,8 @@ from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.node import node_layout
 from memoranda.home.postgres.places import COMING, MOVED, READY, Place, add_place, find_place
 from memoranda.home.postgres.rows import Writer
-from memoranda.home.postgres.store import BRANCH, PostgresStore
+from memoranda.home.postgres.standing import BRANCH
+from memoranda.home.postgres.store import PostgresStore
 from memoranda.home.repository import Repository
 from memoranda.home.store import RefMove
 from memoranda.values import dataclass, replace

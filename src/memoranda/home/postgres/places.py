@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from memoranda.context import Context
 from memoranda.home.marker import Marker, home_name, write_marker
 from memoranda.home.postgres.locks import lock
-from memoranda.home.postgres.store import STATE, Cursor, PostgresStore, State, state_of
+from memoranda.home.postgres.standing import STATE, State, state_of
+from memoranda.home.postgres.store import PostgresStore
+from memoranda.home.postgres.transactions import Cursor
 from memoranda.notes.ids import new_id
 from memoranda.values import dataclass
 

@@ -8,7 +8,7 @@ wait for it, and every record is built on the newest one of all nodes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,28 +21,28 @@ from memoranda.home.draft import Appending, Change, Draft, Snapshot
 from memoranda.home.durable import FileLock
 from memoranda.home.erasing.erasures import Erasures
 from memoranda.home.groups import Group
-from memoranda.home.history import Step
-from memoranda.home.holding import Holding
 from memoranda.home.ledger import Pen
 from memoranda.home.making import Making
 from memoranda.home.marker import Replica, parse_marker
-from memoranda.home.objects import GitObject, read_tree
-from memoranda.home.outside import Found, Ours
-from memoranda.home.postgres import copying, erasing, trees
-from memoranda.home.postgres.heads import keep_heads, read_heads
+from memoranda.home.objects import read_tree
+from memoranda.home.outside import Ours
+from memoranda.home.postgres import erasing
+from memoranda.home.postgres.contents import PostgresContents
+from memoranda.home.postgres.heads import keep_heads
 from memoranda.home.postgres.keys import SealedKeys
 from memoranda.home.postgres.node import hold, known, let_go, node_layout, renew
 from memoranda.home.postgres.places import Place
-from memoranda.home.postgres.store import BRANCH, PostgresStore, State, answered, sending, still_here
+from memoranda.home.postgres.standing import BRANCH, State, still_here
+from memoranda.home.postgres.store import PostgresStore
 from memoranda.home.postgres.tidings import Tidings
+from memoranda.home.postgres.transactions import answered, sending
 from memoranda.home.postgres.underway import FilesNow, Underway, abandon, outcome
 from memoranda.home.record import Record
-from memoranda.home.store import LEDGER_REF, RefMove, TreeChange
+from memoranda.home.store import LEDGER_REF, RefMove
 from memoranda.home.streak import Streak
 
 if TYPE_CHECKING:
     from memoranda.home.erasing.erase import Blank, Erasure
-    from memoranda.home.inventory import Text
 
 _MOST = 64  # records of one transaction
 _TOGETHER = frozenset(("remember", "journal"))  # operations after which others may join the same transaction
@@ -50,7 +50,7 @@ _ROUNDS = 8
 _COUNT = "UPDATE memory_homes SET seq = %s WHERE home = %s AND seq = %s"
 
 
-class PostgresRepository(Holding):
+class PostgresRepository(PostgresContents):
     """An open Home in PostgreSQL. Threads may share it, and any number of nodes have it open.
 
     Args:
@@ -114,15 +114,8 @@ class PostgresRepository(Holding):
 
     # What it is
 
-    @property
-    def comparing(self) -> bool:
-        return False
-
     def head(self) -> str | None:
         return self._now().main
-
-    def branch(self) -> str | None:
-        return BRANCH
 
     # What holds now
 
@@ -181,18 +174,12 @@ class PostgresRepository(Holding):
     def sequence(self) -> int:
         return self._state.seq
 
-    def settled(self) -> bool:
-        return True
-
     def subscribe(self, word: str, listener: Callable[[Record], None]) -> None:
         self._tidings.listen(word, listener)
 
     def hear(self) -> int:
         self._now()
         return self._tidings.missed
-
-    def make_durable(self) -> None:
-        """What can be read is committed."""
 
     def last_group(self) -> Group | None:
         return self._group
@@ -216,53 +203,6 @@ class PostgresRepository(Holding):
             if above == folder:
                 names.add(name)
         return len(names)
-
-    # What it holds and held
-
-    def history(self, old: str | None, new: str, *, newest: int | None = None) -> Iterator[Step]:
-        return trees.walk(self.store.get_all, old, new, newest)
-
-    def told(self, new: str) -> Iterator[Step | TreeChange]:
-        return copying.told(self.store, self.layout, new)
-
-    def verify(self) -> list[str]:
-        return copying.verify(self.store, self.layout, list(self._now().refs.values()))
-
-    @contextmanager
-    def whole(self) -> Iterator[Path]:
-        with copying.objects_in_folder(self.store, self.layout) as layout:
-            yield layout.root
-
-    def texts(self, *, history: bool = False) -> Iterator[Text]:
-        return copying.texts(self.store, self, history=history)
-
-    def guarded(self, blobs: Iterable[str]) -> Mapping[str, bytes]:
-        wanted = list(dict.fromkeys(blobs))
-        found = read_heads(self.store, wanted) if wanted else {}
-        if missing := [blob for blob in wanted if blob not in found]:
-            found |= {item.oid: item.data for item in self.store.get_all(missing) if item is not None}
-        return found
-
-    # The ledger
-
-    def keep_ledger(self) -> str | None:
-        """Nobody can cut it who is not the service: its refs are rows."""
-        return None
-
-    @property
-    def ledger_lost(self) -> str | None:
-        return None
-
-    # Outside edits: there are no files that anybody could edit
-
-    def look(self, context: Context) -> list[Found]:  # noqa: ARG002
-        return []
-
-    def sight(self, context: Context) -> tuple[list[Found], Snapshot | None]:  # noqa: ARG002
-        return [], self.snapshot()
-
-    def watch(self) -> None:
-        """There is nothing to watch: what others write is seen at the next question."""
 
     # Writing
 
@@ -350,7 +290,7 @@ class PostgresRepository(Holding):
         if group.error is not None:
             raise group.error
         fresh = self._begin()
-        self.store._own.cursor = fresh.cursor
+        self.store.become(fresh.cursor)
         self._moved = fresh.state.main != head
 
     def _end(self, group: Underway) -> str | None:
@@ -412,19 +352,10 @@ class PostgresRepository(Holding):
                 self._state = state
             self._tidings.wrote(group.records, state, group.contents, group.blobs)
 
-    def may_append(self, path: str) -> bool:  # noqa: ARG002
-        return True
-
-    def is_being_written(self, path: str) -> bool:  # noqa: ARG002
-        return False
-
     def appending(self, path: str, data: bytes) -> Appending:
         group = self._open
         assert group is not None
         return group.appending(path, data)
-
-    def flush(self, *, wait: bool = True) -> str | None:  # noqa: ARG002
-        return None
 
     def erase(
         self, context: Context, blanks: Sequence[Blank], reason: str, testimony: Sequence[Mapping[str, Any]] = ()
@@ -434,9 +365,6 @@ class PostgresRepository(Holding):
         done = erasing.erase(self.store, self, self.keys, self._turn, context, blanks, reason, testimony)
         self._now()
         return done
-
-    def _object(self, name: str) -> GitObject | None:
-        return self.store.get(name)
 
     def rest(self) -> None:
         self.store.rest()

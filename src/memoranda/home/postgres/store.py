@@ -9,21 +9,19 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-import psycopg
-
-from memoranda.errors import ComponentUnavailable, Conflict, HomeBusy, RefMoved
+from memoranda.errors import RefMoved
 from memoranda.home.objects import GitObject, object_id, read_tree
 from memoranda.home.postgres import packs, trees
 from memoranda.home.postgres.ahead import read_ahead
 from memoranda.home.postgres.locks import lock, may_lock
 from memoranda.home.postgres.rows import Row, Writer, read_rows
+from memoranda.home.postgres.standing import BRANCH, STATE, State, state_of
+from memoranda.home.postgres.transactions import Cursor, SendOne, Transactions, answered, sending
 from memoranda.home.store import LEDGER_REF, RefMove, TreeChange
-from memoranda.state.database import Database, unavailable
+from memoranda.state.database import Database
 
-BRANCH = "refs/heads/main"
 _EMPTY_TREE = object_id("tree", b"")
 _HELD = 4 << 20  # bytes of trees and commits that are kept at hand
 _AT_ONCE = 500  # objects that are asked for in one statement
@@ -49,58 +47,12 @@ ON CONFLICT DO NOTHING RETURNING oid
 """
 _NEW_REF = "INSERT INTO memory_refs (tenant, home, name, commit) VALUES (tenant(), %s, %s, %s) ON CONFLICT DO NOTHING"
 _MOVE_REF = "UPDATE memory_refs SET commit = %s WHERE home = %s AND name = %s AND commit = %s"
-# What `State` tells of a row of `memory_homes`.
-STATE = """seq, generation, (SELECT coalesce(max(n), 0) FROM memory_lines),
-  (SELECT jsonb_object_agg(name, commit) FROM memory_refs WHERE memory_refs.home = memory_homes.home),
-  memory_homes.state = 'moved'"""
 _STATE = f"SELECT {STATE} FROM memory_homes WHERE home = %s"
 
 _HOLD = f"SET LOCAL lock_timeout = '10s'; SELECT FROM memory_homes WHERE home = %s FOR UPDATE; {_STATE}"
 
-Cursor = psycopg.Cursor[Any]
-SendOne = Callable[[str, Sequence[object]], None]
 
-
-class State(NamedTuple):
-    """What one reading of a Home's row tells: the last record, how often texts were erased, the tenant's newest line
-    beside its keys, where the refs stand, and whether the Home lies elsewhere by now."""
-
-    seq: int
-    generation: int
-    lines: int
-    refs: Mapping[str, str]
-    moved: bool = False
-
-    @property
-    def mark(self) -> tuple[int, int]:
-        """Grows with every write and every erasing."""
-        return self.generation, self.seq
-
-    @property
-    def main(self) -> str | None:
-        return self.refs.get(BRANCH)
-
-    @property
-    def ledger(self) -> str | None:
-        return self.refs.get(LEDGER_REF)
-
-
-def state_of(row: Sequence[Any]) -> State:
-    """From what `STATE` selects."""
-    return State(row[0], row[1], row[2], row[3] or {}, row[4])
-
-
-def still_here(state: State) -> State:
-    """ComponentUnavailable when the Home was carried to a folder: what is written here now would be lost."""
-    if state.moved:
-        raise ComponentUnavailable(
-            "These memories do not lie in PostgreSQL any more.", why="`memoranda move` has carried them to folders.",
-            remedy="Serve them from there, or move them back.",
-        )  # fmt: skip
-    return state
-
-
-class PostgresStore:
+class PostgresStore(Transactions):
     """Implements `ObjectStore` on the rows of one Home. Threads may share it.
 
     Args:
@@ -110,10 +62,8 @@ class PostgresStore:
     """
 
     def __init__(self, database: Database, tenant: str, home: int) -> None:
-        self._database = database
-        self.tenant = tenant
+        super().__init__(database, tenant)
         self.home = home
-        self._own = threading.local()
         self._held: OrderedDict[str, GitObject] = OrderedDict()  # trees and commits: they hold no text of a note
         self._size = 0
         self._passing: dict[str, GitObject] = {}  # files that others wrote a moment ago, and that are about to be read
@@ -127,49 +77,6 @@ class PostgresStore:
     def beside(self, home: int) -> PostgresStore:
         """Another Home of the same tenant's."""
         return PostgresStore(self._database, self.tenant, home)
-
-    # Transactions
-
-    @contextmanager
-    def reading(self) -> Iterator[Cursor]:
-        """A transaction to read in, or the one that this thread has open."""
-        own: Cursor | None = getattr(self._own, "cursor", None)
-        if own is not None:
-            with answered():
-                yield own
-            return
-        with self._database.read(self.tenant) as connection, answered():
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, psycopg.Connection)
-            yield driver.cursor(binary=True)
-
-    def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows of one statement in plain SQL, by one message; in the transaction that this thread has open, if any.
-
-        Nothing that anybody has written may stand in it other than as hexadecimal digits.
-        """
-        own: Cursor | None = getattr(self._own, "cursor", None)
-        if own is None:
-            return self._database.ask(self.tenant, query)
-        with answered():
-            return own.connection.execute(query.encode()).fetchall()
-
-    @contextmanager
-    def writing(self) -> Iterator[Cursor]:
-        """A transaction to write in; what this thread reads meanwhile, it reads in it."""
-        with self._database.begin(self.tenant) as connection, answered():
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, psycopg.Connection)
-            yield driver.cursor(binary=True)
-
-    @contextmanager
-    def within(self, cursor: Cursor) -> Iterator[None]:
-        """This thread reads in the transaction of `cursor` until the end."""
-        self._own.cursor = cursor
-        try:
-            yield
-        finally:
-            self._own.cursor = None
 
     def state(self, cursor: Cursor, *, hold: bool = False) -> State:
         """What holds now; with `hold` nobody else writes in the Home until the transaction ends."""
@@ -196,7 +103,7 @@ class PostgresStore:
 
     def look(self) -> State:
         """What holds at this moment; threads that ask at the same time share one question."""
-        own: Cursor | None = getattr(self._own, "cursor", None)
+        own = self._opened()
         if own is not None:
             with answered():
                 return self.state(own)
@@ -480,32 +387,3 @@ class PostgresStore:
 
     def close(self) -> None:
         self.undone()
-
-
-@contextmanager
-def sending(cursor: Cursor) -> Iterator[SendOne]:
-    """What is executed on the connection meanwhile is sent without waiting for each answer. What is given to the
-    function has to change one row; RefMoved at the end when it did not."""
-    sent: list[Cursor] = []
-
-    def each_one(query: str, values: Sequence[object]) -> None:
-        sent.append(cursor.connection.cursor(binary=True))
-        sent[-1].execute(query.encode(), values)
-
-    with cursor.connection.pipeline():
-        yield each_one
-    if any(one.rowcount != 1 for one in sent):
-        raise RefMoved("Somebody else has written in the Home.", remedy="It is tried again by itself.")
-
-
-@contextmanager
-def answered() -> Iterator[None]:
-    """The driver's errors as our own."""
-    try:
-        yield
-    except psycopg.IntegrityError as error:
-        raise Conflict("This exists already, or what it stands on is gone.", remedy="Read it again.") from error
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
-        raise HomeBusy("The Home is being written all the time.", why=str(error), remedy="Try again.") from error
-    except psycopg.Error as error:
-        raise unavailable(error) from error

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from memoranda.home.objects import read_tree
-from memoranda.home.postgres.store import PostgresStore, State
+from memoranda.home.postgres.standing import State
+from memoranda.home.postgres.store import PostgresStore
 from memoranda.home.record import Record
 
 _MOST = 256  # own records that are kept at hand

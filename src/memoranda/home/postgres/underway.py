@@ -12,7 +12,9 @@ from memoranda.home.draft import Appending, Change, Draft
 from memoranda.home.groups import Group, Position
 from memoranda.home.ledger import Pen
 from memoranda.home.objects import object_id
-from memoranda.home.postgres.store import BRANCH, Cursor, PostgresStore, State
+from memoranda.home.postgres.standing import BRANCH, State
+from memoranda.home.postgres.store import PostgresStore
+from memoranda.home.postgres.transactions import Cursor
 from memoranda.home.record import FileChange, Record
 from memoranda.home.store import LEDGER_REF
 from memoranda.home.writer import record_of

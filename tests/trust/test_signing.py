@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from home.tools import git
 
 from memoranda.context import Context
 from memoranda.errors import ReviewUnsigned
@@ -20,6 +22,8 @@ from memoranda.operations.remembering import NewNote, remember
 from memoranda.operations.reviewing import decide
 from memoranda.operations.space import Space
 from memoranda.trust.signing import NAMESPACE, Signing, payload, sign
+
+from .test_attacks_git import ledger_of, put_ledger
 
 
 @dataclass
@@ -138,6 +142,32 @@ def test_an_old_acceptance_said_again_does_not_undo_that_it_was_taken_back(desk:
         decide(desk.person, space, [note.id], "revoke")
         append(desk, space, lines_of(space)[0])
         assert desk.loaded(space) == [] and len(lines_of(space)) == 2
+
+
+@pytest.mark.parametrize("last", ["accept", "revoke"])
+def test_a_signature_put_under_another_decision_takes_no_honest_one_away(desk: Desk, tmp_path: Path, last: str) -> None:
+    """Whoever pushes a line that bears the signature of a decision says nothing by it, nor keeps that from counting."""
+    signing = Signing(desk.allow("dana"), desk.key("dana"))
+    with desk.open(signing) as space:
+        note = remember(desk.context, space, NewNote("The lock opens at nine."))
+        other = remember(desk.context, space, NewNote("The lock closes at six."))
+        decide(desk.person, space, [other.id], "reject")
+        decide(desk.person, space, [note.id], "accept")
+        if last == "revoke":
+            decide(desk.person, space, [note.id], "revoke")
+        honest = next(line for line in reversed(lines_of(space)) if line["verdict"] == last)
+        forged = [
+            {**honest, "n": -1, "verdict": "accept" if last == "revoke" else "reject"},
+            {**honest, "n": -1, "comment": "said otherwise"},
+            {**honest, "n": -1, "id": other.id, "blob": next(iter(lines_of(space)))["blob"]},
+        ]
+    ours = SimpleNamespace(git=lambda *words, **more: git(desk.home, *words, **more))
+    data = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in forged).encode()
+    put_ledger(ours, {**ledger_of(ours), "rep_attacker/000001.jsonl": data})  # type: ignore[arg-type]
+    wanted = ["The lock opens at nine."] if last == "accept" else []
+    for keys in (desk.keys, Keys(tmp_path / "another installation")):
+        with desk.open(signing, keys) as space:
+            assert desk.loaded(space) == wanted
 
 
 def test_a_signature_for_something_else_is_no_review(desk: Desk) -> None:

@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS reviews (
 CREATE INDEX IF NOT EXISTS reviews_blob ON reviews (blob);
 CREATE INDEX IF NOT EXISTS reviews_id ON reviews (id);
 """
+_OF_THE_LINE = ("n", "at", "mac")  # what the ledger adds to a decision
 _MOST_WROTE = 8192  # blobs and ids of which what the ledger says is kept at hand
 _SELECT_LEDGER = "SELECT about, kind, at, session, agent, user, origin, taint, op, vouched, key FROM ledger"
 _SELECT_REVIEW = "SELECT replica, text FROM reviews"
@@ -222,16 +223,18 @@ class Testimony:
 def _in_order(reviews: Iterable[Review]) -> list[Review]:
     """Oldest first. Of one replica its own numbers say what came first: a clock that was set back undoes nothing.
 
-    A signature is one decision: said again later, it does not come after what was decided since.
+    A signature is one decision: said again later, it does not come after what was decided since. Put under anything
+    else it says nothing, and stands in nobody's place.
     """
     latest: dict[str, int] = {}
     said: set[tuple[str, bool]] = set()
     timed = []
     for review in sorted(reviews, key=_number):
         if review.signature is not None:
-            if (review.signature, review.vouched) in said:
+            told = json.dumps({k: v for k, v in review.fields.items() if k not in _OF_THE_LINE}, sort_keys=True)
+            if (told, review.vouched) in said:
                 continue
-            said.add((review.signature, review.vouched))
+            said.add((told, review.vouched))
         at = to_ms(review.at) or 0
         if review.vouched:
             at = latest[review.replica] = max(at, latest.get(review.replica, at))

@@ -49,6 +49,18 @@ def test_a_warm_recall_asks_twice_and_so_does_one_where_a_home_is_missing(
         one.engine.remember(one.context, TENANT, RememberRequest(content="Whoever sails is greeted."))  # the other Home
 
 
+def test_a_note_that_is_remembered_is_read_back_without_asking_what_else_holds(
+    nodes: tuple[Node, Node], messages: list[float]
+) -> None:
+    one, two = nodes
+    one.remember("The harbour has seven gates.")
+    one.remember("The harbour has eight gates.")
+    messages.clear()
+    note = one.remember("The harbour has nine gates.")
+    assert len(messages) <= 13
+    assert two.engine.get(two.context, PROJECT, note).content == "The harbour has nine gates."
+
+
 def test_to_open_a_home_again_whose_caches_are_there_costs_no_question(
     nodes: tuple[Node, Node], messages: list[float], clock: Clock
 ) -> None:

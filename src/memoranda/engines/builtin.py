@@ -376,7 +376,8 @@ class Builtin:
                     row = next(iter(home.indexes.catalog.by_id(item_id)), None)
                 return row
 
-        row = home.indexes.mending(taken_in)
+        with home.repository.as_written():
+            row = home.indexes.mending(taken_in)
         if row is None:
             raise missing()  # somebody has forgotten it in the same moment
         return self._item(home, row, places, own.now())

@@ -356,6 +356,11 @@ class Holding(ABC):
             InvalidInput: the reason repeats the text, or a blob is no file.
         """
 
+    def as_written(self) -> AbstractContextManager[None]:
+        """For who has just written: until the end this thread goes by what it knows, its own record included, and asks
+        nobody whether there is more."""
+        return nullcontext()
+
     def rest(self) -> None:
         """Gives back what is held in memory and read again by whoever asks next."""
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,6 +143,9 @@ class PostgresRepository(PostgresContents):
             yield
         finally:
             self._shown.to = False
+
+    def as_written(self) -> AbstractContextManager[None]:
+        return self.shown(self._state)
 
     def _see(self, state: State) -> None:
         """Takes note of what was read, and of what others have written and erased meanwhile."""

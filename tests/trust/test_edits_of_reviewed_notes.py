@@ -193,7 +193,7 @@ def test_an_update_goes_on_from_the_reviewed_words(stage: Stage) -> None:
 
 
 def test_former_versions_keep_no_place_of_the_one_that_holds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoranda.recall.find._MOST_BESIDE", 2)
+    monkeypatch.setattr("memoranda.recall.candidates._MOST_BESIDE", 2)
     ids = [stage.remember(f"{TRUE} {QUESTION}", "cli", subject="harbour").id]
     for _ in range(5):
         ids.append(update(stage.person, stage.space, ids[-1], f"{TRUE} {QUESTION}").id)

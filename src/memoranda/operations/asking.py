@@ -8,7 +8,8 @@ from datetime import datetime
 from memoranda.context import Context
 from memoranda.index.recipes import NamedRecipe
 from memoranda.operations.open_home import OpenHome
-from memoranda.recall.find import Answer, Wanted, find
+from memoranda.recall.candidates import Wanted
+from memoranda.recall.find import Answer, find
 from memoranda.recall.question import read_question
 
 TOP = 8

@@ -71,6 +71,8 @@ class Likeness:
         except IndexDamaged:
             self.damaged = True
             raise
+        if not self._usual:  # the same, for two hundred at once
+            return {key: cosine if cosine > 0.0 else 0.0 for key, cosine in found.items()}
         return {key: self._beyond(cosine) for key, cosine in found.items()}
 
 

@@ -161,7 +161,8 @@ class _Alike:
 
     def __init__(self, alike: Likeness, every: Mapping[str, Known], shown: Sequence[str]) -> None:
         self.floor = alike.floor
-        self.like = like = filled(alike.of(list(every)), list(every))
+        keys = list(every)
+        self.like = like = filled(alike.of(keys), keys)
         self._names = alike.signal, f"{alike.signal}_near", f"{alike.signal}_session"
         self._lines: dict[tuple[str, str], dict[int, float]] = {}
         for of, facts_of in _runs(every.values()):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import shutil
 from pathlib import Path
 
 import pytest
 
 from memoranda.context import Context
+from memoranda.errors import HomeFormatUnknown, ReadOnlyHome
 from memoranda.faces.local import refused_by_system
 from memoranda.home.keys import Keys
 from memoranda.index.indexes import REBUILDING, Indexes
@@ -89,3 +91,39 @@ def test_what_is_not_taken_in_is_told_as_what_it_is(context: Context, space: Spa
     assert [(f.what.endswith(".."), f.remedy.split()[0]) for f in named] == [(False, "Give")]
     told = {f.where: f.what for f in doctor(context, space).findings if f.code == "file_left_alone"}
     assert "link" in told["memory/notes/link.md"] and "no regular file" in told["memory/notes/pipe.md"]
+
+
+@pytest.mark.disk
+def test_a_home_whose_refs_were_moved_into_a_table_is_refused_by_name(context: Context, home: Path, keys: Keys) -> None:
+    """What `git refs migrate --ref-format=reftable` leaves: nothing that is written could be committed."""
+    head = (home / ".git/HEAD").read_text()
+    (home / ".git/HEAD").write_text("ref: refs/heads/.invalid\n")
+    with Space(context, keys, home, None) as space, pytest.raises(HomeFormatUnknown, match="reftable"):
+        space.one()
+    (home / ".git/HEAD").write_text(head)
+    with Space(context, keys, home, None) as space:
+        assert remember(context, space, NewNote("The ferry leaves at six.")).id
+
+
+@pytest.mark.disk
+def test_a_limit_on_the_size_of_files_refuses_by_name_and_loses_nothing(
+    context: Context, space: Space, home: Path
+) -> None:
+    """`ulimit -f`, met by the log, by a pack, by an index: at the next call, without it, all is there."""
+    kept = [remember(context, space, NewNote("The ferry leaves at six.")).path]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    refused = 0
+    for most in (0, 1000, 6000, 70_000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+        try:
+            kept.append(remember(context, space, NewNote(f"The pier, {most}. " + "It is long. " * 400)).path)
+        except ReadOnlyHome:
+            refused += 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        kept.append(remember(context, space, NewNote(f"The gulls after {most}.")).path)
+        assert recall(context, space, "ferry").items
+    assert refused
+    assert space.one().repository.flush() is None
+    assert sorted(kept) == sorted(p.relative_to(home).as_posix() for p in (home / "memory/notes").rglob("*.md"))
+    assert doctor(context, space).ok

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Clock
-from home.tools import git, quiet
+from home.tools import git, quiet, rows
 
 from memoranda.context import Context
 from memoranda.errors import ConfirmationRequired, Erased, InvalidPath, NotFound, UnknownNote
@@ -216,3 +216,24 @@ def test_doctor_has_nothing_to_say_right_after_a_write(context: Context, space: 
     report = doctor(context, space)
     assert report.findings == ()
     assert report.notes == 1
+
+
+def test_a_clock_that_goes_back_breaks_no_chain_and_hides_nothing(context: Context, space: Space, clock: Clock) -> None:
+    first = remember(context, space, NewNote("Ole keeps the keys.", subject="keys"))
+    remember(context, space, NewNote("The pier was painted blue."))
+    said = append(context, space, Turn("The gulls are loud."))
+    chain = [first.id]
+    for back in (timedelta(seconds=5), timedelta(days=2), timedelta(days=400)):
+        clock.set(clock.now - back)
+        chain.append(update(context, space, chain[-1], f"Maud keeps the keys, {back} ago.", correct=True).id)
+        assert [link.id for link in history(context, space, first.id)] == chain
+        assert [item.id for item in recall(context, space, "keeps the keys").items][:1] == chain[-1:]
+        for question in ("pier painted", "gulls loud"):
+            assert recall(context, space, question).items
+        assert "gulls" in read(context, space, said.id).text
+    space.one().refresh(context)
+    caught_up = rows(space)
+    space.one().indexes.drop()
+    space.one().refresh(context)
+    assert rows(space) == caught_up
+    assert doctor(context, space).findings == ()

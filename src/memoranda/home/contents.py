@@ -51,6 +51,7 @@ class Contents(Holding):
         self._pen = Pen(keys, self.marker.id, self.replica.id)
         self._git = Git(self.layout)
         self.store = DiskStore(self.layout, self._git, context.clock)
+        self.store.refs.check_format()
         self.worktree = Worktree(root)
         self.tip = LedgerTip(keys.folder, self.marker.id, self.replica.id, self.layout.common_dir.resolve())
         self._log = IntakeLog(self.layout.own, self._last_number)

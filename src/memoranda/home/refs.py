@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from memoranda.errors import HomeDamaged, RefMoved
+from memoranda.errors import HomeDamaged, HomeFormatUnknown, RefMoved
 from memoranda.home.durable import lock_with, sync_data, sync_path, unlock_dead
 from memoranda.home.layout import Layout
 from memoranda.home.objects import Signature
@@ -15,6 +15,7 @@ from memoranda.home.store import RefMove
 
 _ZERO = "0" * 40
 _MOST_LINKS = 5
+_ELSEWHERE = "ref: refs/heads/.invalid"  # what Git leaves in HEAD for older programs when refs lie in no files
 
 _TWIN = "lock."
 
@@ -40,6 +41,15 @@ class Refs:
         """The name of the branch that HEAD stands on, None when HEAD is detached."""
         text = _line(self._head)
         return text.removeprefix("ref: ").strip() if text.startswith("ref: ") else None
+
+    def check_format(self) -> None:
+        """HomeFormatUnknown for a repository whose refs lie in a table (`git refs migrate`): nothing could be kept."""
+        if _line(self._head) == _ELSEWHERE:
+            raise HomeFormatUnknown(
+                f"The Home in {self._layout.root} cannot be opened.",
+                why="Its repository keeps refs in the format reftable, and a Home needs them as files.",
+                remedy="Bring it back: `git refs migrate --ref-format=files`.",
+            )
 
     def head_commit(self) -> str | None:
         """The commit that HEAD stands on, None on a branch without a commit."""

@@ -127,3 +127,24 @@ def test_a_limit_on_the_size_of_files_refuses_by_name_and_loses_nothing(
     assert space.one().repository.flush() is None
     assert sorted(kept) == sorted(p.relative_to(home).as_posix() for p in (home / "memory/notes").rglob("*.md"))
     assert doctor(context, space).ok
+
+
+@pytest.mark.disk
+def test_a_question_is_answered_where_there_is_no_room_to_note_what_was_looked_at(
+    context: Context, space: Space, home: Path, keys: Keys
+) -> None:
+    remember(context, space, NewNote("The ferry leaves at six."))
+    assert recall(context, space, "ferry").items
+    note = home / ".memoranda/folders.json"
+    note.unlink()
+    (home / "memory/notes/drafts").mkdir()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        assert recall(context, space, "ferry").items
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list((home / ".memoranda").glob("folders.json*"))
+    with Space(context, keys, home, None) as again:
+        assert recall(context, again, "ferry").items
+    assert note.exists()

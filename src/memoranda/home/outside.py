@@ -7,6 +7,7 @@ has changed, so that looking costs what changed and not what there is.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,7 @@ from memoranda.values import dataclass
 _ROOT_FILES = (MARKER, "memory/golden.yaml", "memory/.gitignore", "memory/.gitattributes", "agents/.gitattributes")
 _GENERATED = "memory/MEMORY.md"
 _ASKED = 2048
+_NOT_KEPT = (errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SETTLED_NS = 50_000_000  # a folder changed less than this before we looked may change again within the same tick
 
 
@@ -221,8 +223,10 @@ class Outside:
             fresh.write_text(json.dumps({"commit": now[1], "folders": now[0]}), encoding="utf-8")
             fresh.replace(self._note)
             self._saved = now
-        except FileNotFoundError:
-            pass  # `.memoranda/` was deleted at this moment; nothing is lost by it
+        except OSError as error:
+            if error.errno not in _NOT_KEPT:
+                raise
+            fresh.unlink(missing_ok=True)  # no room for it, or `.memoranda/` was deleted: the next process looks closer
 
 
 def unfit(path: str) -> str | None:

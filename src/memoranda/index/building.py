@@ -22,7 +22,7 @@ from memoranda.home.durable import FileLock
 from memoranda.home.layout import Layout
 from memoranda.index.catalog import Catalog
 from memoranda.index.content import Part, described
-from memoranda.index.indexes import MODELS
+from memoranda.index.opening import MODELS
 from memoranda.index.recipes import NamedRecipe, find_recipe
 from memoranda.index.tables import RECIPE as CATALOG
 from memoranda.notes.times import format_instant

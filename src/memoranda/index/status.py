@@ -6,8 +6,9 @@ from pathlib import Path
 
 from memoranda.errors import IndexDamaged
 from memoranda.index.content import Part
-from memoranda.index.indexes import MODELS, REBUILDING, Indexes
+from memoranda.index.indexes import REBUILDING, Indexes
 from memoranda.index.journal_mode import named_errors
+from memoranda.index.opening import MODELS
 from memoranda.index.recipe import Manifest, Recipe, read_manifest
 from memoranda.index.tables import RECIPE as CATALOG
 from memoranda.values import dataclass

@@ -9,7 +9,7 @@ from memoranda.context import Context
 from memoranda.errors import CheckFailed, ConfirmationRequired, Conflict, NotFound
 from memoranda.home.settings import Setting, Settings
 from memoranda.index import building
-from memoranda.index.indexes import MODELS
+from memoranda.index.opening import MODELS
 from memoranda.index.recipes import ENDPOINT, NamedRecipe, server_of
 from memoranda.index.serving import Kept, Promotion, Record, Tested
 from memoranda.notes.times import format_instant

@@ -13,6 +13,7 @@ from memoranda.context import Context
 from memoranda.home import activity, background
 from memoranda.home.keys import Keys
 from memoranda.home.slips import Slips
+from memoranda.operations.doctor import doctor
 from memoranda.operations.journaling import Appended, Turn, append
 from memoranda.operations.space import Space
 
@@ -212,3 +213,18 @@ def test_a_slip_is_told_by_the_reflog_alone(tmp_path: Path) -> None:
         assert slips.find(BRANCH, "b" * 40) is None
     log.write_text("\n")
     assert slips.find(BRANCH, "b" * 40) is None
+
+
+@pytest.mark.disk
+def test_a_conflict_that_a_stash_left_is_told_until_it_is_settled(context: Context, space: Space, home: Path) -> None:
+    path = home / say(context, space, "the first").path
+    quiet(space)
+    path.write_bytes(path.read_bytes().replace(b"the first", b"the stashed"))
+    git(home, "stash", "-q")
+    path.write_bytes(path.read_bytes().replace(b"the first", b"the other"))
+    git(home, "commit", "-qam", "other")
+    git(home, "stash", "pop", "-q", accept=(1,))
+    told = [finding for finding in doctor(context, space).findings if finding.code == "conflict_open"]
+    assert [finding.where for finding in told] == [path.relative_to(home).as_posix()]
+    git(home, "add", "-A")
+    assert not [finding for finding in doctor(context, space).findings if finding.code == "conflict_open"]

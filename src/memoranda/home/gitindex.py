@@ -227,6 +227,14 @@ class GitIndex:
                 found[path.decode("utf-8", "surrogateescape")] = head.split(b" ")[1].decode()
         return found
 
+    def unmerged(self) -> list[str]:
+        """The paths in which a merge or a `git stash pop` of a person's left a conflict."""
+        if not self._layout.index.exists():
+            return []
+        out = self._git.call("ls-files", "-u", "-z", index=self._layout.index).stdout
+        rows = (row.partition(b"\t")[2].decode("utf-8", "surrogateescape") for row in out.split(b"\0") if row)
+        return sorted(set(rows))
+
     def left_out(self, paths: Collection[str]) -> set[str]:
         """Those that Git was told to leave out of the working tree (`git sparse-checkout`): nobody has deleted them."""
         if not paths or not (self._layout.git_dir / "info" / "sparse-checkout").exists():

@@ -274,6 +274,18 @@ def _repository(home: OpenHome) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _unmerged(home: OpenHome) -> Iterator[Finding]:
+    if (folder := home.in_folder) is None:
+        return
+    for path in folder.git_index.unmerged():
+        if path in folder.ours:
+            yield Finding(
+                "conflict_open", "warning", masked_path(path),
+                "A merge or a `git stash pop` left a conflict in this file; it is recalled with its marks.",
+                "Keep the lines of both, take the marks out, and `git add` it; a stash stays until you drop it.",
+            )  # fmt: skip
+
+
 # An edit bears other bytes than those that were written, and the same id.
 _SILENT = (
     "SELECT count(*) FROM notes n WHERE n.live = 1 AND n.origin = 'agent' AND NOT EXISTS (SELECT 1 FROM notes m"
@@ -348,6 +360,7 @@ _CHECKS: tuple[Check, ...] = (
     _refused,
     _held,
     _repository,
+    _unmerged,
     _cut,
     _ledger,
     _settings,

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.errors import IndexDamaged, Unavailable
-from memoranda.index import _chunks, _near, vectors
+from memoranda.index import _chunks, _near, _vector_store, vectors
 from memoranda.index.documents import Document
 from memoranda.index.embedding import Passage, Weigh, scaled, static
 from memoranda.index.embedding.static import StaticEmbedder, installed
@@ -183,8 +183,8 @@ def test_any_road_leads_to_the_same_answer(
         for question in ("a b", *texts[:3]):
             asked = plain.embedder.embed_question(question, even)
             for passages in (None, True, False):
-                ours = plain.nearest(asked, 9, [], passages, vectors.LIVE)
-                assert ours == other.nearest(asked, 9, [], passages, vectors.LIVE)
+                ours = plain.nearest(asked, 9, [], passages, _vector_store.LIVE)
+                assert ours == other.nearest(asked, 9, [], passages, _vector_store.LIVE)
         with plain._reading() as view:
             for n in (1, 5, 100):
                 code = vectors.code_of(ByHash().embed_question("c d", even))
@@ -216,7 +216,7 @@ def test_codes_of_any_width_are_compared_bit_by_bit(width: int) -> None:
     codes = [bytes(width), b"\xff" * width, *(chance.randbytes(width) for _ in range(40))]
     keys = [chance.randbytes(20) for _ in codes]
     rows = [
-        vectors.Chunk(n + 1, 0, n, 1, b"\0", held, b"\1\0\0\0", bytes(4), code)
+        _chunks.Chunk(n + 1, 0, n, 1, b"\0", held, b"\1\0\0\0", bytes(4), code)
         for n, (held, code) in enumerate(zip(keys, codes, strict=True))
     ]
     asked = bytes(width)
@@ -225,10 +225,10 @@ def test_codes_of_any_width_are_compared_bit_by_bit(width: int) -> None:
         for n, (held, code) in enumerate(zip(keys, codes, strict=True))
     )
     for n in (1, 7, 100):
-        view = vectors.View(1, tuple(rows), ["\nin:notes\n"], {})
-        found = _chunks.nearest(view, asked, b"\0\1", vectors.LIVE, n)
+        view = _chunks.View(1, tuple(rows), ["\nin:notes\n"], {})
+        found = _chunks.nearest(view, asked, b"\0\1", _vector_store.LIVE, n)
         assert found == [(held, number) for _, held, number in by_hand[:n]]
-        assert found == _near.nearest(view, asked, b"\0\1", vectors.LIVE, n)
+        assert found == _near.nearest(view, asked, b"\0\1", _vector_store.LIVE, n)
 
 
 @settings(max_examples=60, deadline=None)
@@ -256,8 +256,8 @@ def test_kernels_agree_beyond_one_chunk_and_after_every_kind_of_change(tmp_path:
         with index._reading() as view:
             allowed = vectors._allowed(view, (("kind:1", "kind:9"), ("in:notes",)))
             assert allowed.count(1) == 1
-            plain = _chunks.nearest(view, code, allowed, vectors.LIVE, 40)
-            assert plain == _near.nearest(view, code, allowed, vectors.LIVE, 40)
+            plain = _chunks.nearest(view, code, allowed, _vector_store.LIVE, 40)
+            assert plain == _near.nearest(view, code, allowed, _vector_store.LIVE, 40)
             return plain
 
     before = agree()
@@ -333,7 +333,7 @@ def test_a_killed_writer_leaves_whole_steps(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     opened(tmp_path, *[document(f"text {n}") for n in range(300)]).close()
-    file = tmp_path / vectors.FILE
+    file = tmp_path / _vector_store.FILE
     db = sqlite3.connect(file)
     db.execute("UPDATE chunks SET codes = substr(codes, 9)")
     db.commit()
@@ -342,9 +342,9 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         VectorIndex.open(tmp_path, ByHash()).check()
     shutil.rmtree(tmp_path)
     opened(tmp_path, *[document(f"text {n}") for n in range(300)]).close()
-    data = (tmp_path / vectors.VECTORS).read_bytes()
+    data = (tmp_path / _vector_store.VECTORS).read_bytes()
     for lost in (data[:-64], data[:-64] + bytes(64), bytes(len(data)), b"\1" * len(data)):
-        (tmp_path / vectors.VECTORS).write_bytes(lost)
+        (tmp_path / _vector_store.VECTORS).write_bytes(lost)
         index = VectorIndex.open(tmp_path, ByHash())
         with pytest.raises(IndexDamaged):
             index.check()

@@ -14,14 +14,9 @@ whose length is not the one recorded.
 
 from __future__ import annotations
 
-import mmap
 import os
-import sqlite3
 import sys
-import threading
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from math import sqrt
 from operator import mul
@@ -30,19 +25,25 @@ from typing import TypeVar
 
 from memoranda.errors import Unavailable
 from memoranda.index import _chunks
-from memoranda.index._chunks import Chunk, View
-from memoranda.index.among import among
+from memoranda.index._chunks import View
+from memoranda.index._vector_store import (
+    DROPPED,
+    FILE,
+    FORMAT,
+    LIVE,
+    RETIRED,
+    SCHEMA,
+    WHAT,
+    VectorStore,
+    recorded,
+    require,
+    squared,
+)
 from memoranda.index.documents import FACETS_VERSION, KEY, Applied, Document, raw_key
 from memoranda.index.embedding import Embedder, Passage
-from memoranda.index.journal_mode import damaged, named_errors, open_cache, transaction
-from memoranda.index.lexical import Counts
+from memoranda.index.journal_mode import named_errors, open_cache
 from memoranda.index.recipe import Recipe
 
-FILE = "vectors.sqlite"
-VECTORS = "vectors.bin"
-_WHAT = "The vector index"
-_FORMAT = 2
-LIVE, RETIRED, DROPPED = 0, 1, 2
 _OPEN = 256  # documents up to which a chunk takes more
 _CHUNK = 1024  # documents of a chunk when many come at once
 _NEAREST = 256  # codes whose vectors are compared: holds 85 % of the thirty nearest of 6,000, all of them of 600
@@ -51,17 +52,6 @@ _MOST_KNOWN = 20_000  # keys whose numbers are kept at hand: some 3 MB
 _PLAIN = 100_000  # documents up to which plain Python takes less than importing numpy
 
 K = TypeVar("K")
-
-_SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE chunks (
-  id INTEGER PRIMARY KEY, version INTEGER NOT NULL, first INTEGER NOT NULL, size INTEGER NOT NULL, status BLOB NOT NULL,
-  keys BLOB NOT NULL, kinds BLOB NOT NULL, norms BLOB NOT NULL, codes BLOB NOT NULL);
-CREATE TABLE kinds (id INTEGER PRIMARY KEY, facets TEXT NOT NULL UNIQUE);
-CREATE TABLE documents (key BLOB PRIMARY KEY, chunk INTEGER NOT NULL, number INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO meta VALUES ('generation', 0);
-"""
 
 
 class Near:
@@ -82,30 +72,13 @@ class Near:
         return self._vectors.likeness(self._question, keys)
 
 
-class VectorIndex:
+class VectorIndex(VectorStore):
     """An open vector index. Usable from several threads; several processes may hold it open."""
-
-    def __init__(
-        self, connection: sqlite3.Connection, directory: Path, embedder: Embedder, close: Callable[[], None] | None,
-        calibrated: bool,
-    ) -> None:  # fmt: skip
-        self.directory = directory
-        self.embedder = embedder
-        self.calibrated = calibrated
-        self._closes = close
-        self._db = connection
-        self._lock = threading.RLock()
-        self._view: View | None = None
-        self._mapped: mmap.mmap | None = None
-        self._numbers: dict[str, int] = {}  # by key, of those that were looked up, until one of them goes
-        self._without: set[str] = set()  # those that have no vector in the present generation
-        # Held open: when `.memoranda/` is deleted under our hands, nothing is written into what takes its place.
-        self._file = os.open(directory / VECTORS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     @staticmethod
     def recipe(embedder: Embedder | type[Embedder]) -> Recipe:
         """What determines an answer: how vectors are made, and how many codes are looked at more closely."""
-        ours = {"format": _FORMAT, "nearest": _NEAREST, "facets": FACETS_VERSION}
+        ours = {"format": FORMAT, "nearest": _NEAREST, "facets": FACETS_VERSION}
         return Recipe("vectors", 1, {**ours, **dict(embedder.params)})  # type: ignore[arg-type]
 
     @staticmethod
@@ -120,81 +93,10 @@ class VectorIndex:
         Raises:
             IndexDamaged: the file is not an index that this version can read; remove it and build it anew.
         """
-        db = open_cache(directory / FILE, _SCHEMA, _FORMAT, _WHAT)
-        with named_errors(_WHAT):
+        db = open_cache(directory / FILE, SCHEMA, FORMAT, WHAT)
+        with named_errors(WHAT):
             db.execute("PRAGMA secure_delete=ON")  # a code tells about its text: dropped, its bytes are overwritten
         return VectorIndex(db, directory, embedder, close, calibrated)
-
-    def rest(self) -> None:
-        """Gives back what is held in memory and read again by whoever asks next; it stays open."""
-        with self._lock, named_errors(_WHAT):
-            self._view = None
-            self._numbers.clear()
-            self._without.clear()
-            self._db.execute("PRAGMA shrink_memory")
-
-    def close(self) -> None:
-        with self._lock:
-            self._db.close()
-            self._view = None
-            if self._mapped is not None:
-                self._mapped.close()
-                self._mapped = None
-            if self._file >= 0:
-                os.close(self._file)
-                self._file = -1
-                if self._closes is not None:
-                    self._closes()
-
-    # What is in it
-
-    def mark(self) -> tuple[int, int]:
-        """Another one after every change, by this process or another."""
-        with self._lock, named_errors(_WHAT):
-            return self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
-
-    def state(self) -> dict[str, str]:
-        """What the last `apply` said that it reached."""
-        with self._reading():
-            return dict(self._db.execute("SELECT name, value FROM state"))
-
-    def counts(self) -> Counts:
-        """How many documents have a vector, and how many of them are kept for history only."""
-        with self._reading() as view:
-            return Counts(
-                sum(chunk.status.count(LIVE) for chunk in view.chunks),
-                sum(chunk.status.count(RETIRED) for chunk in view.chunks),
-            )
-
-    def known(self, keys: Iterable[str]) -> set[str]:
-        """Those of the keys that it holds, retired ones included."""
-        with self._reading():
-            return {key.hex() for key, _, _ in self._placed([bytes.fromhex(key) for key in keys])}
-
-    def keys(self) -> set[str]:
-        """The keys of all documents, retired ones included."""
-        with self._reading():
-            return {key.hex() for (key,) in self._db.execute("SELECT key FROM documents")}
-
-    def check(self) -> None:
-        """Reads everything. Raises IndexDamaged when the file or what it says does not hold together."""
-        with self._reading() as view:
-            problem = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            held = self._db.execute("SELECT count(*) FROM documents").fetchone()[0]
-            code = self.embedder.dimensions // 8
-            whole = all(
-                (len(c.status), len(c.keys), len(c.kinds), len(c.norms), len(c.codes))
-                == (n, n * KEY, n * 4, n * 4, n * code)
-                for c in view.chunks
-                for n in (c.size,)
-            )
-            present = sum(chunk.size - chunk.status.count(DROPPED) for chunk in view.chunks)
-            if problem != "ok" or not whole or held != present:
-                raise damaged(_WHAT, problem if problem != "ok" else "what it counts differs")
-            for chunk in view.chunks:
-                numbers = [chunk.first + n for n, status in enumerate(chunk.status) if status != DROPPED]
-                for vector, norm in zip(self._vectors(numbers), _norms(view, numbers), strict=True):
-                    _whole(_norm(vector), norm)
 
     # Changing
 
@@ -231,17 +133,6 @@ class VectorIndex:
             if added or any(changed):
                 self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation'")
         return Applied(added, changed[0], changed[1], changed[2], tuple(missing))
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """One change, in a transaction; a view that was read inside it is not kept when it fails."""
-        with self._lock, named_errors(_WHAT):
-            try:
-                with transaction(self._db):
-                    yield
-            except BaseException:
-                self._view = None
-                raise
 
     def _add(self, documents: Sequence[Document]) -> tuple[int, int]:
         """Embeds those that are new; returns how many, and how many were known."""
@@ -294,26 +185,7 @@ class VectorIndex:
                 written = os.pwrite(self._file, data, at)
                 data, at = data[written:], at + written
         except OSError as error:
-            raise Unavailable(f"{_WHAT} cannot be written now.", why=str(error), remedy="Try again.") from error
-
-    def _vectors(self, numbers: Sequence[int]) -> list[bytes]:
-        """The vectors with these numbers; shorter where the file ends."""
-        width, mapped = self.embedder.dimensions, self._map(numbers)
-        return [mapped[number * width : number * width + width] for number in numbers]
-
-    def _map(self, numbers: Sequence[int]) -> mmap.mmap | bytes:
-        """The file as far as these numbers, or as far as it goes."""
-        if not numbers:
-            return b""
-        if self._mapped is None or len(self._mapped) < (max(numbers) + 1) * self.embedder.dimensions:
-            if self._mapped is not None:
-                self._mapped.close()
-                self._mapped = None
-            try:
-                self._mapped = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
-            except (OSError, ValueError) as error:
-                raise damaged(_WHAT, str(error)) from error
-        return self._mapped
+            raise Unavailable(f"{WHAT} cannot be written now.", why=str(error), remedy="Try again.") from error
 
     def _kinds(self, sets: Sequence[tuple[str, ...]]) -> list[int]:
         texts = ["\n".join(sorted(facets)) for facets in sets]
@@ -353,18 +225,7 @@ class VectorIndex:
             self._db.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key, _, _ in found])
         return {key for key, _, _ in found}
 
-    def _placed(self, keys: Sequence[bytes]) -> list[tuple[bytes, int, int]]:
-        """(key, chunk, number) of those that there are."""
-        return list(among(self._db, "SELECT key, chunk, number FROM documents WHERE key IN (?*)", keys))
-
     # Searching
-
-    def vectors_of(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The vectors of these documents; those that have none are left out."""
-        with self._reading():
-            placed = self._placed([raw_key(key) for key in keys])
-            vectors = self._vectors([number for _, _, number in placed])
-            return {key.hex(): vector for (key, _, _), vector in zip(placed, vectors, strict=True)}
 
     def search(
         self, text: str, weigh: Callable[[str], float], facets: Sequence[Sequence[str]] = (), *,
@@ -426,57 +287,14 @@ class VectorIndex:
             cosines = _near.cosines_of(asked, rows, _near.norms_of(view, len(question), numbers))
             return [(key, cosine) for (key, _), cosine in zip(named, cosines.tolist(), strict=True)]
         size = sum(map(mul, asked, asked))
-        vectors, norms = self._vectors(numbers), _norms(view, numbers)
+        vectors, norms = self._vectors(numbers), recorded(view, numbers)
         for vector, norm in zip(vectors, norms, strict=True):
-            _whole(len(vector) == len(question) and any(vector), norm > 0)
+            require(len(vector) == len(question) and any(vector), norm > 0)
         products = _chunks.products(asked, vectors)
         return [
             (key, product / sqrt(size * norm) if size and norm else 0.0)
             for (key, _), norm, product in zip(named, norms, products, strict=True)
         ]
-
-    @contextmanager
-    def _reading(self) -> Iterator[View]:
-        """The present view, and one snapshot of the file for whatever else is read meanwhile."""
-        with self._lock, named_errors(_WHAT):
-            inside = self._db.in_transaction
-            if not inside:
-                self._db.execute("BEGIN")
-            try:
-                yield self._refreshed()
-            finally:
-                if not inside:
-                    self._db.execute("COMMIT")
-
-    def _refreshed(self) -> View:
-        (generation,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
-        former = self._view
-        if former is None or former.generation != generation:
-            held = {chunk.id: chunk for chunk in former.chunks} if former else {}
-            chunks = []
-            for number, version in self._db.execute("SELECT id, version FROM chunks ORDER BY id").fetchall():
-                chunk = held.get(number)
-                if chunk is None or chunk.version != version:
-                    read = "SELECT id, version, first, size, status, keys, kinds, norms, codes FROM chunks WHERE id = ?"
-                    chunk = Chunk(*self._db.execute(read, (number,)).fetchone())
-                chunks.append(chunk)
-            kinds = former.kinds if former else []  # they only ever become more
-            for (facets,) in self._db.execute("SELECT facets FROM kinds WHERE id > ? ORDER BY id", (len(kinds),)):
-                kinds.append(f"\n{facets}\n")
-            self._without.clear()
-            if former is None or not _only_grown(former.chunks, chunks):
-                self._numbers.clear()
-            self._view = View(generation, tuple(chunks), kinds, {} if former is None else former.derived)
-        assert self._view is not None
-        return self._view
-
-
-def _only_grown(former: Sequence[Chunk], chunks: Sequence[Chunk]) -> bool:
-    """Whether all documents that there were have kept their status, so that none of them went."""
-    pairs = zip(former, chunks, strict=False)
-    return len(chunks) >= len(former) and all(
-        old is new or (old.id == new.id and new.status.startswith(old.status)) for old, new in pairs
-    )
 
 
 def code_of(vector: bytes) -> bytes:
@@ -493,12 +311,7 @@ def _norms_of(vectors: Sequence[bytes]) -> bytes:
         from memoranda.index._near import norms
 
         return norms(vectors)
-    return b"".join([_norm(vector).to_bytes(4, "little") for vector in vectors])
-
-
-def _norm(vector: bytes) -> int:
-    numbers = memoryview(vector).cast("b").tolist()
-    return sum(map(mul, numbers, numbers))
+    return b"".join([squared(vector).to_bytes(4, "little") for vector in vectors])
 
 
 def _allowed(view: View, groups: tuple[tuple[str, ...], ...]) -> bytes:
@@ -515,18 +328,3 @@ def _allowed(view: View, groups: tuple[tuple[str, ...], ...]) -> bytes:
         passing = [a and b for a, b in zip(passing, meets, strict=True)]
     known += bytes(passing)
     return bytes(known)
-
-
-def _norms(view: View, numbers: Sequence[int]) -> list[int]:
-    firsts = [chunk.first for chunk in view.chunks]
-    found = []
-    for number in numbers:
-        chunk = view.chunks[bisect_right(firsts, number) - 1]
-        at = (number - chunk.first) * 4
-        found.append(int.from_bytes(chunk.norms[at : at + 4], "little"))
-    return found
-
-
-def _whole(seen: object, recorded: object) -> None:
-    if seen != recorded:
-        raise damaged(_WHAT, "a vector is not the one that was written")

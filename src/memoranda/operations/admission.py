@@ -12,11 +12,13 @@ from functools import lru_cache
 from memoranda.errors import PersonalDataRefused, SecretRefused
 from memoranda.home.keys import Keys
 from memoranda.home.settings import Settings, settled
+from memoranda.notes.frontmatter import HEAD_LIMIT, split
 from memoranda.trust.personal import Personal
 from memoranda.trust.secrets import Secret, find_secrets
 from memoranda.values import dataclass
 
 _SHORT = 80  # characters up to which what was found is kept
+_LONG_HEAD = "its front matter is larger than 256 KiB, which no note needs. Move what is long into the text."
 _REMEDY = "Take it out and keep it where secrets are kept; say in the note where that is."
 _WAY_OUT = "If it is none, a person can allow this one text at a terminal: `memoranda allow add text {} --reason …`."
 
@@ -101,6 +103,8 @@ def admit(data: bytes, path: str, rules: Rules | None = None) -> str | None:
 
 
 def _admit(data: bytes, path: str, rules: Rules | None, *, personal: bool) -> str | None:
+    if len(data) > HEAD_LIMIT and len(split(data).head or b"") > HEAD_LIMIT:
+        return _LONG_HEAD
     fields = (("name of the file", path.replace("/", " ")), ("file", data.decode("utf-8", "replace")))
     try:
         refuse_secrets(fields, rules)

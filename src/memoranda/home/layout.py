@@ -6,6 +6,9 @@ Git settings) lies under its Git directory; what may be deleted at any moment li
 
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from memoranda.errors import HomeDamaged, HomeNotFound
@@ -14,6 +17,9 @@ from memoranda.values import dataclass
 MARKER = "memory/home.yaml"
 NESTED = ".memory"
 CACHE = ".memoranda"
+_READ_BY_GIT = (".gitattributes", ".gitignore", "memory/.gitattributes", "memory/.gitignore", "agents/.gitattributes",
+                "memory/golden.yaml")  # fmt: skip
+_REFS = ("refs", "logs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,17 @@ class Layout:
 
 
 def layout_of(root: Path) -> Layout:
-    """The layout of the repository whose working tree is `root`; HomeNotFound, HomeDamaged."""
+    """The layout of the repository whose working tree is `root`; HomeNotFound, HomeDamaged.
+
+    A pipe or a device in the place of a file of ours or of Git's is refused here, before anything reads it: that would
+    wait, or fill the memory, without end.
+    """
     dot_git = root / ".git"
     try:
         if dot_git.is_dir():
             git_dir = dot_git
         else:
+            _refuse_endless(root, [".git"] if is_endless(dot_git) else [])
             text = dot_git.read_text(encoding="utf-8").strip()
             if not text.startswith("gitdir: "):
                 raise HomeDamaged(f"{dot_git} is not a Git directory.", remedy="Restore it, or clone the Home again.")
@@ -61,11 +72,53 @@ def layout_of(root: Path) -> Layout:
     common = git_dir
     pointer = git_dir / "commondir"
     if pointer.exists():
+        _refuse_endless(git_dir, ["commondir"] if is_endless(pointer) else [])
         common = (git_dir / pointer.read_text(encoding="utf-8").strip()).resolve()
     layout = Layout(root, git_dir, common)
     if layout.cache.is_symlink():
         _unlink_cache(layout.cache)
+    _refuse_endless(root, sorted({os.path.relpath(path, root) for path in _endless(layout)}))
     return layout
+
+
+def _refuse_endless(root: Path, found: list[str]) -> None:
+    if found:
+        raise HomeDamaged(
+            f"In the place of a file there is a pipe or a device: {', '.join(found)}.",
+            why="Whoever reads it waits without end.",
+            remedy=f"Look who made it, and remove it in {root}.",
+        )
+
+
+def _endless(layout: Layout) -> Iterator[str]:
+    """Pipes and devices where files of ours, or of Git's, are read. Sockets are none: nobody can open them."""
+    for name in _READ_BY_GIT:
+        if is_endless(layout.root / name):
+            yield str(layout.root / name)
+    flat = {layout.git_dir, layout.common_dir, layout.common_dir / "info"}
+    deep = {layout.own, layout.cache, *(part / name for part in (layout.git_dir, layout.common_dir) for name in _REFS)}
+    stack = [(str(folder), folder in deep) for folder in flat | deep]
+    while stack:
+        folder, below = stack.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if below:
+                            stack.append((entry.path, True))
+                    elif not entry.is_file(follow_symlinks=False) and is_endless(entry.path):
+                        yield entry.path
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            pass  # not made yet, just removed, or told by whoever needs it
+
+
+def is_endless(path: Path | str) -> bool:
+    """Whether a pipe or a device stands there, or a link leads to one."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - asked at every start, of texts and of paths
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 def _unlink_cache(cache: Path) -> None:

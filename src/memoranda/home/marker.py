@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memoranda.errors import HomeDamaged, HomeNotFound
-from memoranda.home.layout import MARKER, Layout
+from memoranda.home.layout import MARKER, Layout, is_endless
 from memoranda.notes.ids import new_id
 from memoranda.notes.lazyre import lazy
 from memoranda.values import dataclass
@@ -53,6 +53,8 @@ def write_marker(marker: Marker) -> bytes:
 
 def read_marker(root: Path) -> Marker:
     """The marker of the Home at `root`; HomeNotFound, HomeDamaged. Any format number is read (see `FORMAT`)."""
+    if is_endless(root / MARKER):
+        raise _damaged("It is a pipe or a device.")
     try:
         text = (root / MARKER).read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from memoranda.context import Context
-from memoranda.errors import HomeDamaged, HomeFormatUnknown, ReadOnlyHome
+from memoranda.errors import HomeDamaged, HomeFormatUnknown, HomeNotFound, ReadOnlyHome
 from memoranda.faces.local import refused_by_system
 from memoranda.home.keys import Keys
+from memoranda.home.layout import MARKER
+from memoranda.home.marker import read_marker
 from memoranda.index.indexes import REBUILDING, Indexes
 from memoranda.notes.frontmatter import HEAD_LIMIT
 from memoranda.operations.doctor import doctor
@@ -159,7 +161,7 @@ def test_a_question_is_answered_where_there_is_no_room_to_note_what_was_looked_a
     "name",
     [
         ".memoranda/folders.json", ".git/memoranda/recipes.json", ".git/memoranda/git/config", ".git/HEAD",
-        ".git/refs/heads/main", "memory/.gitattributes", "memory/home.yaml",
+        ".git/refs/heads/main", "memory/.gitattributes",
     ],
 )  # fmt: skip
 def test_a_pipe_in_the_place_of_a_file_stops_nobody(
@@ -173,6 +175,17 @@ def test_a_pipe_in_the_place_of_a_file_stops_nobody(
     with pytest.raises(HomeDamaged, match=re.escape(name)), Space(context, keys, home, None) as space:
         doctor(context, space)
     path.unlink()
+
+
+@pytest.mark.disk
+def test_a_pipe_in_the_place_of_the_marker_stops_nobody(context: Context, home: Path, keys: Keys) -> None:
+    (home / MARKER).unlink()
+    os.mkfifo(home / MARKER)
+    with pytest.raises(HomeNotFound), Space(context, keys, home, None) as space:
+        doctor(context, space)
+    with pytest.raises(HomeDamaged, match="pipe"):
+        read_marker(home)
+    (home / MARKER).unlink()
 
 
 @pytest.mark.disk

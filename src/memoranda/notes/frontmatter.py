@@ -18,8 +18,8 @@ from memoranda.values import dataclass
 NOT_FIELDS = "front matter: not a list of fields"
 NEVER_CLOSED = "front matter: never closed"
 NOT_UTF8 = "front matter: not UTF-8"
-TOO_LARGE = "front matter: larger than 256 KiB"
-HEAD_LIMIT = 262_144  # bytes; of what is longer no field is read, and the file is not taken in
+TOO_LARGE = "front matter: too large, only its first 256 KiB are read"
+HEAD_LIMIT = 262_144  # bytes; a file with more of it is not taken in
 
 _BOM = b"\xef\xbb\xbf"
 _OPEN = lazy_bytes(rb"---[ \t]*(\r?\n)")
@@ -90,7 +90,8 @@ def read_fields(parts: Parts) -> tuple[dict[str, object], tuple[str, ...]]:
     if parts.head is None:
         return {}, parts.problems
     if len(parts.head) > HEAD_LIMIT:
-        return {}, (*parts.problems, TOO_LARGE)
+        begun = head_text(parts.head[:HEAD_LIMIT].rpartition(b"\n")[0])
+        return simplefields.salvage(without_surrogates(begun)), (*parts.problems, TOO_LARGE)
     written = head_text(parts.head)
     text = without_surrogates(written)
     problems = parts.problems if text == written else (*parts.problems, NOT_UTF8)

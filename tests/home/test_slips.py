@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,23 @@ def test_a_conflict_that_a_stash_left_is_told_until_it_is_settled(context: Conte
     assert [finding.where for finding in told] == [path.relative_to(home).as_posix()]
     git(home, "add", "-A")
     assert not [finding for finding in doctor(context, space).findings if finding.code == "conflict_open"]
+
+
+@pytest.mark.disk
+@pytest.mark.parametrize("at_work", [False, True])
+def test_a_new_file_that_a_persons_git_took_away_comes_back_and_one_that_they_deleted_does_not(
+    context: Context, space: Space, home: Path, monkeypatch: pytest.MonkeyPatch, at_work: bool
+) -> None:
+    """Git goes to a commit without the file when its index has it already; a person alone has `rm`."""
+    append(replace(context, agent="eve"), space, Turn("The first."))
+    quiet(space)
+    path = home / say(context, space, "in a file of its own").path
+    assert space.one().repository.flush() is None
+    if at_work:
+        monkeypatch.setattr(activity, "_JUST_NOW", 3600.0)
+        git(home, "reset", "-q", "--hard")
+    path.unlink()
+    space.one().refresh(context)
+    assert path.exists() == at_work
+    quiet(space)
+    assert status(home) == ""

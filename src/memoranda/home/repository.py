@@ -406,7 +406,9 @@ class Repository(Contents):
             return
         with self._log.writing():
             fresh = {record.seq: record for record in (*pending, *self._log.unsafe()[2])}
-            keep(self.worktree, [fresh[seq] for seq in sorted(fresh)], self.known(self.snapshot()), self.blob)
+            writes = [fresh[seq] for seq in sorted(fresh)]
+            known, gone = self.known(self.snapshot()), self._activity.just_now()
+            keep(self.worktree, writes, known, self.blob, gone=gone)
 
     def _make_safe(self) -> None:
         """Syncs the files that were written since the last time: the log is needed no more to restore them."""

@@ -109,12 +109,15 @@ def keep(
     records: Iterable[Record],
     known: Callable[[str], str | None],
     blob: Callable[[str], bytes | None],
+    *,
+    gone: bool,
 ) -> None:
     """Puts back what a person's Git took out of files that it did not know as we had left them (inside the log's lock).
 
     `git stash`, `git reset --hard` and `git checkout -- FILE` bring a file to what the last commit or Git's index says,
     and a write of a moment ago is in neither. `records` are such writes, `known` gives what a path should hold, `blob`
-    the bytes of that. What somebody edited stays.
+    the bytes of that. What somebody edited stays. `gone`: Git was at work just now, so that nobody else need have taken
+    away a file that they made: it comes back as well.
     """
     chains: dict[str, list[FileChange]] = {}
     for record in records:
@@ -128,10 +131,12 @@ def keep(
         if last is None or worktree.untouched(path, last) or known(path) != last:
             continue
         found = worktree.read(path)
-        if found is None or not _went_back(found, chain):
-            continue
-        if (whole := blob(last)) is not None:
-            worktree.apply(FileChange(path, object_id("blob", found), last, whole))
+        if found is None:
+            back = gone and chain[0].old is None and not worktree.exists(path)
+        else:
+            back = _went_back(found, chain)
+        if back and (whole := blob(last)) is not None:
+            worktree.apply(FileChange(path, None if found is None else object_id("blob", found), last, whole))
 
 
 def _went_back(found: bytes, chain: list[FileChange]) -> bool:

@@ -298,7 +298,10 @@ class Repository(Contents):
             if found and self._looker.half_done(found) and self._activity.busy(patient=True):
                 return [], None
             if found:
-                self._keep(snapshot.tail)
+                if self._activity.busy():
+                    return [], None  # it is compared when Git is done
+                kept = self._keep(snapshot.tail)
+                found = [item for item in found if item.path not in kept]
             taken: list[Found] = []
             if found:
                 try:
@@ -397,18 +400,18 @@ class Repository(Contents):
                     touched[path] = (blob, blob)
         return self.git_index.advance(old, touched, new)
 
-    def _keep(self, pending: Sequence[Record] = ()) -> None:
-        """Puts back what a person's Git has taken out of the files of the last writes."""
+    def _keep(self, pending: Sequence[Record] = ()) -> set[str]:
+        """Puts back what a person's Git has taken out of the files of the last writes; returns their paths."""
         _, _, size = self._log.unsafe_span()
         if size > _MUCH or not (pending or size) or not self._log.takes_writes:
-            return
+            return set()
         if self._activity.busy() or self._log.fresh_boot:
-            return
+            return set()
         with self._log.writing():
             fresh = {record.seq: record for record in (*pending, *self._log.unsafe()[2])}
             writes = [fresh[seq] for seq in sorted(fresh)]
             known, gone = self.known(self.snapshot()), self._activity.just_now()
-            keep(self.worktree, writes, known, self.blob, gone=gone)
+            return keep(self.worktree, writes, known, self.blob, gone=gone)
 
     def _make_safe(self) -> None:
         """Syncs the files that were written since the last time: the log is needed no more to restore them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from memoranda.errors import HomeDamaged
@@ -111,13 +112,13 @@ def keep(
     blob: Callable[[str], bytes | None],
     *,
     gone: bool,
-) -> None:
+) -> set[str]:
     """Puts back what a person's Git took out of files that it did not know as we had left them (inside the log's lock).
 
     `git stash`, `git reset --hard` and `git checkout -- FILE` bring a file to what the last commit or Git's index says,
     and a write of a moment ago is in neither. `records` are such writes, `known` gives what a path should hold, `blob`
     the bytes of that. What somebody edited stays. `gone`: Git was at work just now, so that nobody else need have taken
-    away a file that they made: it comes back as well.
+    away a file that they made: it comes back as well. Returns the paths.
     """
     chains: dict[str, list[FileChange]] = {}
     for record in records:
@@ -126,6 +127,7 @@ def keep(
                 chains.pop(change.path, None)
             if not change.outside and change.new is not None:
                 chains.setdefault(change.path, []).append(change)
+    kept: set[str] = set()
     for path, chain in chains.items():
         last = chain[-1].new
         if last is None or worktree.untouched(path, last) or known(path) != last:
@@ -136,7 +138,11 @@ def keep(
         else:
             back = _went_back(found, chain)
         if back and (whole := blob(last)) is not None:
-            worktree.apply(FileChange(path, None if found is None else object_id("blob", found), last, whole))
+            before = None if found is None else object_id("blob", found)
+            with suppress(FileExistsError):  # Git has just put it back itself
+                worktree.apply(FileChange(path, before, last, whole))
+            kept.add(path)
+    return kept
 
 
 def _went_back(found: bytes, chain: list[FileChange]) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from memoranda.context import Context
-from memoranda.errors import EngineUnavailable, OutcomeUnknown
-from tests.conformance.faults import ANSWERED, FAULTS, Elsewhere
+from memoranda.errors import EngineUnavailable, NotFound, OutcomeUnknown
+from tests.conformance.faults import FAULTS, Elsewhere
 from tests.conformance.subject import Subject
 from tests.conftest import Clock
 from tests.engines.asking import asking
@@ -80,7 +80,34 @@ def test_a_write_leaves_nothing_half_written(subject: Failing, context: Context,
     assert [item.id for item in subject.listed(context)] == [again]
 
 
-@pytest.mark.parametrize("fault", ANSWERED)
+@pytest.mark.requirement("P-068")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_update_that_was_not_done_leaves_what_there_was(
+    subject: Failing, context: Context, clock: Clock, fault: str
+) -> None:
+    if not subject.keeps_memories:
+        pytest.skip("a document is replaced by none")
+    kept = subject.remember(context, SIX).id
+    subject.elsewhere.breaks(fault)
+    with pytest.raises(NotFound if fault == "200 with nothing" else EngineUnavailable):  # a memory that is none
+        subject.update(context, kept, "The office closes at seven.")
+    subject.elsewhere.breaks(None)
+
+    def one_head(text: str) -> None:
+        (head,) = subject.listed(context)
+        assert (head.content, subject.get(context, kept).content) == (text, text)
+        assert subject.texts(context, "office closes") == [text]
+
+    one_head(SIX)
+    clock.tick(minutes=20)
+    for engine in subject.upkeep:
+        engine.expire(context, "acme")
+    one_head(SIX)
+    subject.update(context, kept, "The office closes at seven.")
+    one_head("The office closes at seven.")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_what_could_not_be_removed_stands_as_it_did(subject: Failing, context: Context, kept: str, fault: str) -> None:
     if fault == "200 with nothing" and subject.name == "cognee":
         pytest.skip("so Cognee says that it has removed something")

@@ -533,6 +533,28 @@ def test_a_forget_that_breaks_off_brings_nothing_back_to_life(
     assert server.rows == {}
 
 
+@pytest.mark.parametrize("fault", [*BROKEN, *CUT])
+def test_a_forget_that_was_done_and_not_told_is_finished_by_another(
+    engine: Mem0, context: Context, server: Mem0Server, fault: str
+) -> None:
+    kept = keep(engine, context)
+
+    def done(asked: Asked, do):  # type: ignore[no-untyped-def]
+        if asked.method != "DELETE":
+            return do()
+        do()
+        return {**BROKEN, **CUT}[fault]
+
+    server.fault = done
+    with pytest.raises(EngineUnavailable):
+        engine.forget(context, asking(), kept, if_match=None)
+    server.fault = None
+    assert server.rows == {} and texts(engine, context) == []
+    assert engine.forget(context, asking(), kept, if_match=None).removed == 1
+    with pytest.raises(Forgotten):
+        keep(engine, context)
+
+
 def test_an_engine_that_does_not_answer_is_left_alone_for_a_while(
     engine: Mem0, context: Context, server: Mem0Server
 ) -> None:

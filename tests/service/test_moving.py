@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import io
+import itertools
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from memoranda.context import Context
 from memoranda.engines.contract import (
     ExportRequest,
     Policy,
@@ -29,7 +29,7 @@ from memoranda.service.policies import put_policy
 from tests.conftest import Clock
 from tests.engines.mem0_standin import Mem0Server
 
-from .test_mem0_agents import desk, server  # noqa: F401 - the fixtures
+from .test_hybrid import ana, cognee, desk, mem0  # noqa: F401 - the fixtures
 
 Made = Callable[..., Caller]
 SCOPES = ("user", "agent", "project")
@@ -37,19 +37,20 @@ SCOPES = ("user", "agent", "project")
 
 def on(desk: Desk, by: Caller, engine: str, agent: str) -> None:
     policy = Policy.model_validate({"read_scopes": SCOPES, "write_scopes": SCOPES})
-    put_policy(desk, by, agent, PolicyBody(engine=engine, mem0_instance="mem0", policy=policy))  # type: ignore[arg-type]
+    put_policy(
+        desk, by, agent, PolicyBody(engine=engine, mem0_instance="mem0", cognee_instance="cognee", policy=policy)
+    )  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("out", "into"), [("builtin", "mem0"), ("mem0", "builtin")])
+@pytest.mark.parametrize(("out", "into"), list(itertools.permutations(("builtin", "mem0", "hybrid"), 2)))
 def test_what_is_moved_is_what_it_was(
     desk: Desk,
-    caller: Made,
-    server: Mem0Server,
+    ana: Caller,
+    mem0: Mem0Server,
     clock: Clock,
     out: str,
     into: str,
 ) -> None:
-    ana = caller("acme", "ana")
     ana = replace(ana, context=replace(ana.context, person=True))
     on(desk, ana, out, "cleo")
     whole = RememberRequest(
@@ -74,12 +75,13 @@ def test_what_is_moved_is_what_it_was(
     assert (before.content, before.subject, before.kind, before.classification, before.confidence) == (
         "The office closes at six.", "office", "procedural", "public", 0.5,
     )  # fmt: skip
-    assert before.valid_from == "2026-01-01T00:00:00Z" and before.engine == into
+    assert before.valid_from == "2026-01-01T00:00:00Z" and before.engine == ("builtin" if into == "builtin" else "mem0")
     assert before.retention_days == 20  # moving makes nothing live longer
     then = memories.search(desk, ana, "cleo", RecallRequest(query="office closes", as_of="2026-05-01"))
     assert [item.content for item in then.items] == ["The office closes at six."]
     page = memories.list_items(desk, ana, "cleo", include_content=True).items
     assert {i.trust for i in page if i.content == "A page says so."} == {"quarantined"}
+    assert bool(mem0.rows) is (into != "builtin")
     assert take_in(desk, ana, "cleo", data).kept == moved.kept  # nothing twice
     assert len(memories.list_items(desk, ana, "cleo").items) == 3
 
@@ -93,10 +95,10 @@ def _purge(scope: str):  # type: ignore[no-untyped-def]
 def test_another_users_memories_and_secrets_are_left_out_and_named(
     desk: Desk,
     caller: Made,
-    context: Context,
-    server: Mem0Server,
+    ana: Caller,
+    mem0: Mem0Server,
 ) -> None:
-    ana, bob = caller("acme", "ana"), caller("acme", "bob")
+    bob = caller("acme", "bob")
     on(desk, ana, "mem0", "cleo")
     on(desk, bob, "builtin", "max")
     memories.remember(desk, bob, "max", RememberRequest(content="Of bob."))
@@ -110,7 +112,7 @@ def test_another_users_memories_and_secrets_are_left_out_and_named(
         file.writestr("elsewhere/c.md", "Elsewhere.")
     moved = take_in(desk, ana, "cleo", made.getvalue())
     assert moved.kept == {} and "memory_secret_refused" in moved.left_out["memory/notes/a.md"]
-    assert server.rows == {}
+    assert mem0.rows == {}
     for nonsense in (b"", b"PK\x03\x04nonsense", b"x" * 100):
         with pytest.raises(InvalidInput):
             take_in(desk, ana, "cleo", nonsense)

@@ -28,6 +28,7 @@ from memoranda.service.desk import Desk
 from memoranda.service.engines import declare
 from memoranda.service.opening import open_desk
 from memoranda.service.policies import put_policy
+from memoranda.service.upkeep import expire_due
 from tests.cognee_standin import Cognee, Server, serving_cognee
 from tests.conformance.faults import FULL
 from tests.engines.component import Answer
@@ -108,6 +109,20 @@ def test_a_write_goes_to_one_engine(desk: Desk, ana: Caller, mem0: Mem0Server, c
     ingest(desk, ana, LYON)
     assert len(mem0.rows) == 1
     assert LYON not in repr(mem0.rows) and "Lyon" in repr(vars(cognee.cognee))
+
+
+@pytest.mark.requirement("P-099")
+def test_no_conversation_goes_to_an_engine_by_itself(desk: Desk, ana: Caller, mem0: Mem0Server, cognee: Server) -> None:
+    for n in range(3):
+        remember(desk, ana, f"Turn {n}.", scope="session", session_id="s-1")
+        memories.recall(desk, ana, "cleo", RecallRequest(query=f"question {n}", session_id="s-1"))
+        memories.list_items(desk, ana, "cleo", session_id="s-1", include_content=True)
+    expire_due(desk, ana.context)
+    assert mem0.sent("POST", "/memories") == [] and mem0.rows == {}
+    assert "/add" not in repr(cognee.cognee.calls) and "Turn" not in repr(vars(cognee.cognee))
+    remember(desk, ana)
+    ingest(desk, ana, LYON)
+    assert len(mem0.sent("POST", "/memories")) == 1 and "/add" in repr(cognee.cognee.calls)
 
 
 @pytest.mark.requirement("P-077", "P-078")

@@ -421,6 +421,8 @@ class Repository(Contents):
             self._log.set_safe(segment, offset)
             return
         self._keep()
+        if self._activity.just_now():
+            return  # what Git may still take away is known by that; the log holds all of it
         segment, offset, records = self._log.unsafe()
         if records:
             self.worktree.sync({change.path for record in records for change in record.changes})

@@ -274,6 +274,16 @@ def test_forgetting_reports_what_mem0_keeps_of_it(engine: Mem0, context: Context
     assert keep(engine, context, "the OFFICE closes at six", "project")  # kept out where it was forgotten
 
 
+@pytest.mark.parametrize("answer", [Answer(500, {}), Answer(200, {"error": "boom"}), Answer(raw=b"")])
+def test_a_history_that_is_not_told_is_reported_as_such(
+    engine: Mem0, context: Context, server: Mem0Server, answer: Answer
+) -> None:
+    kept = keep(engine, context)
+    server.fault = lambda asked, do: answer if asked.path.endswith("/history") else do()
+    gone = engine.forget(context, asking(), kept, if_match=None)
+    assert gone.removed == 1 and any("history" in line and "did not say" in line for line in gone.remains)
+
+
 def test_what_is_due_is_taken_away_there_too(engine: Mem0, context: Context, server: Mem0Server, clock: Clock) -> None:
     kept = keep(engine, context, retention_days=1)
     keep(engine, context, "The office closes at seven.", retention_days=1, legal_hold=True)

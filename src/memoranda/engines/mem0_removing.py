@@ -19,6 +19,7 @@ from memoranda.operations.holding import held_back
 from memoranda.operations.once import shared_of
 
 _COPIES = "backups of the engine keep what they have; nothing here can reach them"
+_UNTOLD = "Mem0's history may keep the words of what was removed, until its operator empties it; it did not say"
 _MESSAGES = "Mem0's table of messages may keep what was sent for extraction, until its operator empties it"
 
 
@@ -50,8 +51,9 @@ class Removing:
         ids = [str(row.record) for row in rows if row.record is not None]
         context.still_allowed()
         gone = self._removed(context, rows, one_by_one=True)
-        told = sum(self._routes.remembered_of(head.tenant, id) for id in ids)
-        remains = [_kept_history(told)] if told else []
+        told = [self._routes.remembered_of(head.tenant, id) for id in ids]
+        rows_kept = sum(count or 0 for count in told)
+        remains = [_UNTOLD] if None in told else [_kept_history(rows_kept)] if rows_kept else []
         remains += [_MESSAGES] if derived else []
         originals = sorted({row.original for row in chain if row.original is not None})
         remains += [f"{item_id}: it was made from this, which is kept" for item_id in originals]

@@ -108,10 +108,17 @@ class Routes:
             raise self._connection.odd(answer, "It did not say that it has deleted it.")
         return True
 
-    def remembered_of(self, tenant: str, id: str) -> int:
-        """How many rows of its history Mem0 keeps of a memory that it no longer has."""
-        answer = self._ask(tenant, "GET", f"/memories/{id}/history") if _UUID.fullmatch(id) else Answer(404, None)
-        return len(answer.data) if answer.status == 200 and isinstance(answer.data, list) else 0
+    def remembered_of(self, tenant: str, id: str) -> int | None:
+        """How many rows of its history Mem0 keeps of a memory that it no longer has; None: it did not say."""
+        if not _UUID.fullmatch(id):
+            return 0
+        try:
+            answer = self._ask(tenant, "GET", f"/memories/{id}/history")
+        except EngineUnavailable:  # what was removed is removed: whoever asked tells that this is not known
+            return None
+        if answer.status == 200 and isinstance(answer.data, list):
+            return len(answer.data)
+        return 0 if answer.status == 404 else None
 
     def ready(self) -> None:
         """EngineUnavailable unless it answers; nobody's key is sent."""

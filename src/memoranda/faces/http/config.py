@@ -153,7 +153,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("homes.secret", reference, "a reference to what seals the keys of Homes in PostgreSQL, for all nodes"),
     Setting("homes.other_secret", reference, "a reference to what opens these keys, too, while the secret is changed"),
-    Setting("homes.open", number(int, 1, 100_000), "Homes that stay open on a node while nobody uses them"),
+    Setting(
+        "homes.open", number(int, 1, 100_000),
+        "Homes that stay at hand on a node while nobody uses them; of those in PostgreSQL 1,024 more stay open with "
+        "little in memory",
+    ),
     Setting(
         "homes.cache_limit", number(int, 0, 1 << 50),
         "bytes of the caches that a node keeps of Homes in PostgreSQL; those not used for longest go first",

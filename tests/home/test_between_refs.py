@@ -9,6 +9,7 @@ import pytest
 
 from home.tools import note, rows, texts
 from memoranda.context import Context
+from memoranda.home import background
 from memoranda.home.disk import DiskStore
 from memoranda.home.store import RefMove
 from memoranda.operations import listing
@@ -25,6 +26,7 @@ def test_what_is_read_between_the_moves_of_branch_and_ledger_stays(
     context: Context, space: Space, monkeypatch: pytest.MonkeyPatch, killed: bool
 ) -> None:
     """What the log told is in the commit by then and in the tail as well; it must be known once, before and after."""
+    monkeypatch.setattr(background, "_SOON", 60.0)  # nobody else commits in between
     repository = space.one().repository
     first = note(context, space, "the first")
     assert repository.flush() is None

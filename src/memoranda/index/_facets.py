@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from memoranda.index._at_hand import numpy_at_hand
 from memoranda.index._store import FACET, View, numbers_of
 
 # The eight bits of a byte as eight bytes, lowest first.
@@ -72,7 +72,7 @@ def _bits(data: bytes, size: int) -> int:
 
 def _spread(bits: int, size: int) -> bytes:
     raw = bits.to_bytes((size + 7) // 8, "little")
-    numpy = sys.modules.get("numpy")
+    numpy = numpy_at_hand()
     if numpy is not None:
         return bytes(numpy.unpackbits(numpy.frombuffer(raw, numpy.uint8), bitorder="little")[:size].tobytes())
     return b"".join([_EIGHT[byte] for byte in raw])[:size]

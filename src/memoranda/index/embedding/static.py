@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.errors import IndexDamaged, Unavailable
+from memoranda.index._at_hand import numpy_at_hand
 from memoranda.index._stopwords import ENGLISH, ENGLISH_ONLY, FRENCH, FRENCH_ONLY
 from memoranda.index.analysis import fold
 from memoranda.index.embedding import Passage, Weigh, scaled
@@ -88,7 +89,7 @@ class StaticEmbedder:
         self._asked: dict[str, array[int]] = {}  # word of a question -> its vector
 
     def embed(self, passages: Sequence[Passage]) -> list[bytes]:
-        if len(passages) <= _FEW and "numpy" not in sys.modules:
+        if len(passages) <= _FEW and numpy_at_hand() is None:
             return [self._one(passage) for passage in passages]
         found: list[bytes] = []
         for at in range(0, len(passages), _BATCH):
@@ -96,7 +97,7 @@ class StaticEmbedder:
         return found
 
     def embed_question(self, text: str, weigh: Weigh) -> bytes:
-        if np := sys.modules.get("numpy"):  # the same sums in the same order, and so the same bits
+        if np := numpy_at_hand():  # the same sums in the same order, and so the same bits
             total = np.zeros(DIMENSIONS)
             for weight, vector in self._weighed(text, weigh):
                 total += np.frombuffer(vector, np.intc) * weight
@@ -193,7 +194,7 @@ class StaticEmbedder:
         return list(chain.from_iterable(map(self._words.__getitem__, words)))
 
     def _summed(self, pieces: Sequence[int]) -> array[int]:
-        if np := sys.modules.get("numpy"):
+        if np := numpy_at_hand():
             found = array("i")
             found.frombytes(_whole(self._mapped_matrix[list(pieces)]).sum(axis=0, dtype=np.intc).tobytes())
             return found

@@ -134,6 +134,7 @@ def test_a_question_is_answered_where_there_is_no_room_to_note_what_was_looked_a
     context: Context, space: Space, home: Path, keys: Keys
 ) -> None:
     remember(context, space, NewNote("The ferry leaves at six."))
+    assert space.one().repository.flush() is None  # nobody commits in between, so the indexes have nothing to take in
     assert recall(context, space, "ferry").items
     note = home / ".memoranda/folders.json"
     note.unlink()
